@@ -1,0 +1,30 @@
+// Text for terminals: escaping, and distances between words for "did you mean".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace requal {
+
+/// `text` with control characters, DEL, C1 and bytes that are not UTF-8 written as \xNN, so that it is one
+/// line and cannot drive a terminal.
+std::string printable(std::string_view text);
+
+/// True when `text` is well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
+bool is_utf8(std::string_view text);
+
+/// The candidate nearest to `word` by edit distance, empty when none is near (distance > 1/3 of the length + 1).
+std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// Shortest decimal form of `value` that reads back as the same double. NaN and infinities: "nan", "inf", "-inf".
+std::string shortest(double value);
+
+/// A number for people: about `digits` significant digits, no exponent between 1e-4 and 1e7.
+std::string readable(double value, int digits = 4);
+
+/// A size for people: "12.3 MB" (decimal units). A duration for people: "1.23 ms", "4.5 s", "2 min 3 s".
+std::string readable_bytes(unsigned long long size_bytes);
+std::string readable_seconds(double seconds);
+
+}  // namespace requal
