@@ -1,0 +1,74 @@
+// How far two tensors lie apart: one pass, constant memory, and the tolerance that judges it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/document.h"
+#include "base/json.h"
+#include "tensor/tensor.h"
+
+namespace requal::measure {
+
+/// Which rule passes an element. sum: |a - b| <= atol + rtol * |b| (numpy.isclose); either: |a - b| <= atol or
+/// |a - b| <= rtol * |b| (Polygraphy). b is the reference.
+enum class ToleranceRule { sum, either };
+std::string_view name_of(ToleranceRule rule);
+ToleranceRule parse_tolerance_rule(std::string_view word);
+
+struct Tolerance {
+    double atol = 0;
+    double rtol = 0;
+    ToleranceRule rule = ToleranceRule::sum;
+};
+
+/// Running difference of candidate (a) against reference (b) over any number of samples. Computed in float64.
+/// Equal infinities of one sign and NaN against NaN count as equal for `outside`; NaN and Inf of the candidate are counted.
+class Difference {
+public:
+    explicit Difference(Tolerance tolerance) : tolerance_(tolerance) {}
+
+    /// Adds one sample. Error(input) when types are not comparable or shapes differ. Integers, booleans and strings are compared too
+    /// (strings: equal or not).
+    void add(const Tensor& reference, const Tensor& candidate);
+    void merge(const Difference& other);
+
+    double max_abs() const { return max_abs_; }
+    double max_rel() const { return max_rel_; }   ///< |a-b|/|b|, elements with b = 0 left out unless a = 0 too
+    double mean_abs() const;
+    double rmse() const;
+    double cosine() const;                        ///< of all elements together; NaN when a side is all zero
+    double snr_db() const;                        ///< 10 log10(sum b^2 / sum (a-b)^2); +inf when equal
+    std::uint64_t nan() const { return nan_; }    ///< in the candidate
+    std::uint64_t inf() const { return inf_; }
+    std::uint64_t reference_nan() const { return reference_nan_; }
+    std::uint64_t reference_inf() const { return reference_inf_; }
+    std::uint64_t outside() const { return outside_; }
+    std::uint64_t count() const { return count_; }
+    std::uint64_t samples() const { return samples_; }
+    std::uint64_t worst_sample() const { return worst_sample_; }
+    std::uint64_t worst_index() const { return worst_index_; }   ///< flat index within the sample
+    std::uint64_t argmax_disagreements() const { return argmax_disagreements_; }
+    const Tolerance& tolerance() const { return tolerance_; }
+    /// fail when an element is outside, or NaN/Inf appear in the candidate where the reference is finite; pass otherwise;
+    /// undecidable when nothing was compared.
+    Verdict verdict() const;
+    /// Histogram of |a - b| by decade: bin i counts [10^(i-20), 10^(i-19)); bin 0 also exact zeros are kept apart.
+    const std::uint64_t* histogram() const { return histogram_; }
+    static constexpr int histogram_bins = 40;
+    std::uint64_t exact() const { return exact_; }
+
+    /// The `outputs[]` entry of `compare`: name, max_abs, max_rel, mean_abs, rmse, cosine, nan, inf, outside, atol, rtol, rule, verdict, ...
+    Json to_json(std::string_view name) const;
+
+private:
+    Tolerance tolerance_;
+    double max_abs_ = 0, max_rel_ = 0, sum_abs_ = 0, sum_squares_ = 0;
+    double dot_ = 0, norm_a_ = 0, norm_b_ = 0;
+    std::uint64_t nan_ = 0, inf_ = 0, reference_nan_ = 0, reference_inf_ = 0, outside_ = 0, count_ = 0, samples_ = 0, exact_ = 0;
+    std::uint64_t worst_sample_ = 0, worst_index_ = 0, argmax_disagreements_ = 0;
+    std::uint64_t histogram_[histogram_bins] = {};
+};
+
+}  // namespace requal::measure
