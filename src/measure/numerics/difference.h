@@ -21,16 +21,19 @@ struct Tolerance {
     double atol = 0;
     double rtol = 0;
     ToleranceRule rule = ToleranceRule::sum;
+    bool accept_nonfinite = false;  ///< NaN and Inf that both sides have at the same place do not fail (numpy's equal_nan)
 };
 
-/// Running difference of candidate (a) against reference (b) over any number of samples. Computed in float64.
-/// Equal infinities of one sign and NaN against NaN count as equal for `outside`; NaN and Inf of the candidate are counted.
+/// Running difference of candidate (a) against reference (b) over any number of samples. Computed in float64; 64-bit
+/// integers are subtracted exactly first. Strings lie 0 (equal) or 1 (not equal) apart and are outside when not equal.
+/// Equal infinities of one sign and NaN against NaN count as equal for `outside`; any other pair that is not finite is outside.
+/// Pairs that are not both finite are left out of max, mean, rmse, cosine, snr and histogram, and counted apart.
 class Difference {
 public:
     explicit Difference(Tolerance tolerance) : tolerance_(tolerance) {}
 
-    /// Adds one sample. Error(input) when types are not comparable or shapes differ. Integers, booleans and strings are compared too
-    /// (strings: equal or not).
+    /// Adds one sample. Error(input) when types are not comparable (floating with floating, integer or boolean with integer or
+    /// boolean, string with string are; complex is not) or shapes differ.
     void add(const Tensor& reference, const Tensor& candidate);
     void merge(const Difference& other);
 
@@ -47,14 +50,26 @@ public:
     std::uint64_t outside() const { return outside_; }
     std::uint64_t count() const { return count_; }
     std::uint64_t samples() const { return samples_; }
+    std::uint64_t nonfinite_pairs() const { return nonfinite_pairs_; }  ///< pairs that are not both finite
+    /// Where the worst element is: the first pair that is not finite on both sides and not equal, else the first of the largest
+    /// |a - b|. The index is flat within the sample.
     std::uint64_t worst_sample() const { return worst_sample_; }
-    std::uint64_t worst_index() const { return worst_index_; }   ///< flat index within the sample
+    std::uint64_t worst_index() const { return worst_index_; }
+    double worst_reference() const { return worst_reference_; }
+    double worst_candidate() const { return worst_candidate_; }
+    /// Rows (last axis, two elements or more, floating point, rank 2 or more) in which the first largest element stands elsewhere.
     std::uint64_t argmax_disagreements() const { return argmax_disagreements_; }
+    std::uint64_t argmax_rows() const { return argmax_rows_; }
+    /// Smallest atol that would have passed every finite pair at the given rtol and rule; and the smallest rtol at the given atol
+    /// (infinity when a reference element is zero and atol does not reach).
+    double needed_atol() const { return needed_atol_; }
+    double needed_rtol() const { return needed_rtol_; }
     const Tolerance& tolerance() const { return tolerance_; }
-    /// fail when an element is outside, or NaN/Inf appear in the candidate where the reference is finite; pass otherwise;
-    /// undecidable when nothing was compared.
+    /// fail when an element is outside, or when NaN or Inf appear on either side (unless tolerance().accept_nonfinite); pass
+    /// otherwise; undecidable when nothing was compared.
     Verdict verdict() const;
-    /// Histogram of |a - b| by decade: bin i counts [10^(i-20), 10^(i-19)); bin 0 also exact zeros are kept apart.
+    /// Histogram of |a - b| by decade: bin i counts [10^(i-20), 10^(i-19)); bin 0 also what is smaller, the last bin also what is
+    /// larger. Exact zeros are not in it: exact() counts them.
     const std::uint64_t* histogram() const { return histogram_; }
     static constexpr int histogram_bins = 40;
     std::uint64_t exact() const { return exact_; }
@@ -66,8 +81,11 @@ private:
     Tolerance tolerance_;
     double max_abs_ = 0, max_rel_ = 0, sum_abs_ = 0, sum_squares_ = 0;
     double dot_ = 0, norm_a_ = 0, norm_b_ = 0;
+    double needed_atol_ = 0, needed_rtol_ = 0, worst_reference_ = 0, worst_candidate_ = 0;
     std::uint64_t nan_ = 0, inf_ = 0, reference_nan_ = 0, reference_inf_ = 0, outside_ = 0, count_ = 0, samples_ = 0, exact_ = 0;
-    std::uint64_t worst_sample_ = 0, worst_index_ = 0, argmax_disagreements_ = 0;
+    std::uint64_t nonfinite_pairs_ = 0, worst_sample_ = 0, worst_index_ = 0, argmax_disagreements_ = 0, argmax_rows_ = 0;
+    bool worst_nonfinite_ = false;
+    Shape worst_shape_;  ///< of the sample that holds the worst element
     std::uint64_t histogram_[histogram_bins] = {};
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ public:
     virtual ~OutputSource() = default;
     virtual NamedTensors outputs(std::uint64_t index, const NamedTensors& inputs) = 0;
     virtual Json describe() const = 0;            ///< toolchain, version, facts, or the saved file with digest
+    /// Samples that it holds, for saved outputs; empty when it can run any number.
+    virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 };
 
-/// Saved outputs (`infer --save` folder, or golden npz) as a side.
+/// Saved outputs (`infer --save` folder, or golden npz) as a side. A folder holds samples.json or is read in name order; a single
+/// npz is one sample, or as many as a samples.json beside it lists (then every array has a leading axis of that length).
+/// Where samples.json records the inputs' digests, other inputs are Error(input).
 std::unique_ptr<OutputSource> saved_outputs(const std::string& path);
+/// True for a folder and for a file whose bytes are those of an npz; Error(input) when it does not exist.
 bool is_saved_outputs(const std::string& path);
 
 struct ParityOptions {
@@ -32,21 +38,28 @@ struct ParityOptions {
     std::map<std::string, Tolerance> by_output;
     std::map<std::string, std::string> output_names;      ///< reference name -> candidate name (--map)
     bool parallel = false;                                ///< both sides at once
+    /// Tolerance of an output that by_output does not name, when it depends on what is compared; `candidate` is the candidate's
+    /// describe(). When empty, or when it gives nothing, `tolerance` holds.
+    std::function<std::optional<Tolerance>(std::string_view output, ElementType reference, ElementType candidate_type,
+                                           const Json& candidate)>
+        default_tolerance;
+    std::string progress_name = "compare";                ///< of the progress bar; empty: none
 };
 
 /// Opens a side when it is needed (sides run one after the other unless parallel) and lets go of it afterwards.
 using OpenSide = std::function<std::unique_ptr<OutputSource>()>;
 
 struct ParityResult {
-    std::vector<std::pair<std::string, Difference>> outputs;   ///< in the reference's order
+    std::vector<std::pair<std::string, Difference>> outputs;   ///< in the reference's order, by the reference's names
     Json reference;
     Json candidate;
     std::uint64_t samples = 0;
     Verdict verdict = Verdict::undecidable;
 };
 
-/// Runs the reference on all samples (outputs go to an unlinked spool file unless parallel), then the candidate, comparing on the fly.
-/// Different output names, types, ranks or counts are Error(input) that names them.
+/// Runs the reference on all samples (outputs go to an unlinked spool file in $TMPDIR unless parallel), then the candidate, comparing
+/// on the fly; memory does not grow with the number of samples. Different output names, types, shapes or counts are Error(input) that
+/// names them. A candidate's output that the reference does not have is an error too, unless --map names the pairs.
 ParityResult compare_outputs(const data::InputSource& inputs, const OpenSide& reference, const OpenSide& candidate,
                              const ParityOptions& options);
 
