@@ -14,12 +14,14 @@
 namespace requal {
 
 /// Reads .npy bytes: every type that ONNX and numpy share, float16, strings ('U' and 'S' become string tensors), bool,
-/// complex; big-endian and Fortran order are converted. Pickled objects are refused. bfloat16 has no numpy type:
-/// it is written as 'V2' with the marker key handled by the caller (see npz). Error(input) with `source`.
+/// complex; big-endian and Fortran order are converted. Pickled objects are refused. numpy has no bfloat16:
+/// it is written as two raw bytes, 'V2' (what the Python package ml_dtypes writes too), and a 'V2' array is read as bfloat16
+/// (docs/formats/npz.md). Bytes after the array are refused. Error(input) with `source`.
 /// Sizes are checked against the bytes present before anything is allocated.
 Tensor read_npy(std::span<const std::byte> bytes, std::string_view source);
 
 /// .npy header for a little-endian C-order tensor (version 1.0, padded to 64 bytes). bfloat16 is written as '<V2'.
+/// Not for strings, whose type depends on the longest: use write_npy.
 std::string npy_header(ElementType type, const Shape& shape);
 /// Whole .npy file as bytes.
 std::string write_npy(const Tensor& tensor);
