@@ -27,6 +27,9 @@ private:
     int fd_ = -1;
 };
 
+/// Opens a regular file for reading; never waits, also not for a FIFO. Anything else than a regular file is Error(input).
+FileDescriptor open_regular_file(const std::string& path);
+
 /// Whole content of a regular file (a FIFO, device or folder is Error(input)) not larger than `limit_bytes`.
 std::string read_file(const std::string& path, std::uint64_t limit_bytes = std::uint64_t{1} << 31);
 
@@ -35,7 +38,8 @@ std::uint64_t file_size(const std::string& path);
 bool file_exists(const std::string& path);
 bool folder_exists(const std::string& path);
 
-/// A regular file mapped read-only. Empty files give an empty span.
+/// A regular file mapped read-only. Empty files give an empty span. A file that another program shortens meanwhile ends
+/// the process with SIGBUS, so map only what is not being written.
 class MappedFile {
 public:
     explicit MappedFile(const std::string& path);
@@ -50,7 +54,8 @@ private:
 };
 
 /// A file that appears under its name only when commit() is called: temp file beside it, fsync, rename, fsync of the folder.
-/// Without commit() the temp file is removed. All failures are Error(storage) naming the path.
+/// Without commit() the temp file is removed. All failures are Error(storage) naming the path; a path that exists and is no
+/// regular file (a folder, a device) is refused at once. A link under the name is replaced, not followed.
 class AtomicFile {
 public:
     explicit AtomicFile(std::string path);

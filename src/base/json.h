@@ -80,13 +80,17 @@ private:
 struct JsonLimits {
     std::size_t size_bytes = std::size_t{256} << 20;
     int depth = 100;
+    std::size_t values = 32'000'000;  ///< so that a small text cannot take all memory (a value takes 56 bytes)
 };
 
-/// Reads one JSON document. Refuses duplicate keys, trailing text, comments, NaN, invalid UTF-8 and what passes the
-/// limits with Error(input) whose `where` is "SOURCE:LINE".
+/// Reads one JSON document. Refuses duplicate keys, trailing text, comments, NaN, invalid UTF-8, integers outside int64,
+/// real numbers outside double (1e999) and what passes the limits with Error(input) whose `where` is "SOURCE:LINE".
+/// A number with point or exponent is real, any other an integer. A UTF-8 byte order mark at the start is skipped.
 Json parse_json(std::string_view text, std::string_view source, const JsonLimits& limits = {});
 
 /// Deterministic text: keys sorted, shortest round-trip numbers, LF line ends, two-space indentation, final LF.
+/// Real numbers keep their type: an integral one is written with ".0". A non-empty array of scalars stands on one line when
+/// that line has at most 100 bytes. Bytes of strings that are not UTF-8 are written as the text \xNN.
 /// `compact`: everything on one line (for JSON Lines and for digests of parts), final LF not added.
 std::string write_json(const Json& value);
 std::string write_json_compact(const Json& value);

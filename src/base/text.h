@@ -1,14 +1,16 @@
 // Text for terminals: escaping, and distances between words for "did you mean".
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace requal {
 
-/// `text` with control characters, DEL, C1 and bytes that are not UTF-8 written as \xNN, so that it is one
-/// line and cannot drive a terminal.
+/// `text` with control characters, DEL, C1, line separators, marks that reorder text, and bytes that are not UTF-8 written
+/// as \xNN (byte by byte), so that it is one line and cannot drive a terminal. A backslash stays as it is.
 std::string printable(std::string_view text);
 
 /// True when `text` is well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
@@ -16,6 +18,11 @@ bool is_utf8(std::string_view text);
 
 /// The candidate nearest to `word` by edit distance, empty when none is near (distance > 1/3 of the length + 1).
 std::string nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// The whole of `text` as a decimal integer (optional sign), or as a finite decimal number (optional sign, point and
+/// exponent; no hexadecimal, "inf" or "nan"); nullopt otherwise. The locale does not matter.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_real(std::string_view text);
 
 /// Shortest decimal form of `value` that reads back as the same double. NaN and infinities: "nan", "inf", "-inf".
 std::string shortest(double value);
