@@ -2,9 +2,12 @@
 // Documented in docs/runner-protocol.md; linked into the client and into every runner.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,7 @@ inline constexpr int protocol_version = 1;
 /// Limits on what a peer may send before it is taken for broken.
 struct FrameLimits {
     std::uint64_t json_bytes = std::uint64_t{64} << 20;
-    std::uint64_t attachment_bytes = std::uint64_t{1} << 36;
+    std::uint64_t attachment_bytes = std::uint64_t{1} << 36;  ///< of all attachments of a frame together
     std::uint32_t attachments = 65536;
 };
 
@@ -27,6 +30,13 @@ struct FrameLimits {
 struct Message {
     Json header;
     std::vector<std::string> blobs;  ///< raw attachments; tensors travel as npy bytes named in header.tensors[]
+};
+
+/// What is looked after while a channel waits for its peer.
+struct Watch {
+    std::function<void()> check;                  ///< called about every `interval_ns` of waiting; may throw
+    std::int64_t interval_ns = 50'000'000;
+    int wake_fd = -1;                             ///< `check` is called at once when this becomes readable
 };
 
 /// A region shared by client and local runner (memfd, inherited as a descriptor). Tensors in it are named by offset and
@@ -38,8 +48,10 @@ public:
     ~SharedRegion();
     int fd() const;
     std::span<std::byte> bytes();
-    void grow(std::uint64_t size_bytes);  ///< the other side sees the new size with refresh()
+    void grow(std::uint64_t size_bytes);  ///< the other side sees the new size with refresh(); never shrinks
     void refresh();
+    /// Keeps the present mapping alive: tensors in the region hold it, so that growing cannot pull it from under them.
+    std::shared_ptr<const void> keeper() const;
 
 private:
     SharedRegion();
@@ -51,18 +63,29 @@ private:
 /// torn frame is Error(toolchain).
 class FrameChannel {
 public:
-    FrameChannel(int read_fd, int write_fd, FrameLimits limits = {});
-    void send(const Message& message);
+    /// The descriptors stay the caller's. With a `watch` the write end is made non-blocking.
+    FrameChannel(int read_fd, int write_fd, FrameLimits limits = {}, Watch watch = {});
+    /// Error(toolchain) when the peer has closed or does not read for `timeout_ns` (< 0: for ever).
+    void send(const Message& message, std::int64_t timeout_ns = -1);
     /// Empty when the peer closed between frames. `timeout_ns` < 0: for ever. Timeout is Error(toolchain) "no answer".
     std::optional<Message> receive(std::int64_t timeout_ns = -1);
 
 private:
+    void wait_for(int fd, short events, std::int64_t deadline_ns, const char* what);
+    std::size_t read_some(char* target, std::size_t size_bytes, std::int64_t deadline_ns);
+    bool fill(std::size_t size_bytes, std::int64_t deadline_ns);
+    std::string take(std::uint64_t size_bytes, std::int64_t deadline_ns);
     int read_fd_;
     int write_fd_;
     FrameLimits limits_;
+    Watch watch_;
+    std::int64_t checked_ns_ = 0;
+    std::string buffer_;       ///< bytes read and not yet taken
+    std::size_t taken_ = 0;
 };
 
-/// Puts tensors into a message (through `region` when given) and takes them out again.
+/// Puts tensors into a message (through `region` when given; once a message) and takes them out again. Tensors taken out of
+/// a region borrow it: they are valid until the sender writes into it again. What does not fit is Error(toolchain).
 void attach_tensors(Message& message, const NamedTensors& tensors, SharedRegion* region);
 NamedTensors detach_tensors(const Message& message, const std::shared_ptr<SharedRegion>& region);
 

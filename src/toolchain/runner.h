@@ -24,9 +24,11 @@ public:
     virtual ~Session() = default;
     virtual std::vector<Port> inputs() const = 0;
     virtual std::vector<Port> outputs() const = 0;
-    /// Runs once. Missing, unknown or ill-typed inputs are Error(input) that names them.
+    /// Runs once. Missing, unknown or ill-typed inputs are Error(input) that names them (serve() has checked the ports
+    /// already). Inputs may live in shared memory: they may not be kept beyond the call.
     virtual NamedTensors run(const NamedTensors& inputs) = 0;
-    /// Prepares repeated runs on the same inputs without copies or allocation of ours; called before time_once().
+    /// Prepares repeated runs on the same inputs without copies or allocation of ours; called before time_once(). The inputs
+    /// stay valid until the last time_once().
     virtual void prepare_timing(const NamedTensors& inputs) = 0;
     /// One inference of the prepared inputs, nothing else: this is what the timing loop measures.
     virtual void time_once() = 0;
@@ -49,6 +51,14 @@ public:
     virtual Json build(const std::string& model_path, const std::string& output_path, const std::string& toolchain,
                        const Json& options) = 0;
 };
+
+/// Refuses missing, unknown and ill-typed inputs and shapes that the ports do not allow: Error(input) that names the input. A
+/// port without dimensions allows every rank (runtimes do not tell a scalar from an unknown rank). serve() calls it before each
+/// run, timing loop and profile.
+void check_inputs(const std::vector<Port>& ports, const NamedTensors& inputs);
+
+/// Refuses keys of `options` that are not in `known`: Error(input) that names the option and the nearest known one.
+void check_options(const Json& options, const std::vector<std::string>& known);
 
 /// main() of a runner program: speaks the protocol on stdin/stdout until the client stops it. What the runtime prints on
 /// stdout is moved to stderr. Exceptions become error answers. Returns the process's exit status.
