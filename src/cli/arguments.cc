@@ -29,7 +29,8 @@ Number read_number(std::string_view name, const std::string& text) {
     Number value{};
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size())
-        throw Error(ErrorKind::internal, "argument " + std::string(name) + " is no number: " + text);
+        throw Error(ErrorKind::internal,
+                    "argument " + std::string(name) + " is no number: " + text);
     return value;
 }
 

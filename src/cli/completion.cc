@@ -1,8 +1,8 @@
 // Shell completion scripts from the tables of the verbs.
-#include <set>
-
 #include "cli/help.h"
 #include "cli/parse.h"
+
+#include <set>
 
 namespace requal::cli {
 
@@ -118,7 +118,8 @@ std::string zsh_function_name(const Verb& verb) {
 }  // namespace
 
 std::string bash_completion(const std::vector<Verb>& verbs) {
-    std::string text = R"(# bash completion of requal; load it with: source <(requal completion bash)
+    std::string text =
+        R"(# bash completion of requal; load it with: source <(requal completion bash)
 _requal() {
     local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" verb="" word at
     COMPREPLY=()
@@ -143,8 +144,8 @@ _requal() {
     text += "        esac\n    done\n";
     text += "    case \"$prev\" in\n" + value_arms(common_options(), "        ") + "    esac\n";
     text += "    case \"$verb\" in\n";
-    text += "        '') COMPREPLY=($(compgen -W " + quoted(joined(first_words(verbs)) + " --help --version") +
-            " -- \"$cur\")) ;;\n";
+    text += "        '') COMPREPLY=($(compgen -W " +
+            quoted(joined(first_words(verbs)) + " --help --version") + " -- \"$cur\")) ;;\n";
     for (const std::string& group : groups(verbs))
         text += "        " + quoted(group) + ") COMPREPLY=($(compgen -W " +
                 quoted(members(verbs, group)) + " -- \"$cur\")) ;;\n";
@@ -161,9 +162,12 @@ _requal() {
                 choices += (choices.empty() ? "" : " ") + std::string(choice);
         std::string otherwise = choices.empty() ? "-f" : "-W " + quoted(choices);
         text += "            case \"$cur\" in\n"
-                "                -*) COMPREPLY=($(compgen -W " + quoted(option_words(verb)) +
+                "                -*) COMPREPLY=($(compgen -W " +
+                quoted(option_words(verb)) +
                 " -- \"$cur\")) ;;\n"
-                "                *) COMPREPLY=($(compgen " + otherwise + " -- \"$cur\")) ;;\n"
+                "                *) COMPREPLY=($(compgen " +
+                otherwise +
+                " -- \"$cur\")) ;;\n"
                 "            esac ;;\n";
     }
     text += "    esac\n}\ncomplete -o filenames -F _requal requal\n";
@@ -171,8 +175,9 @@ _requal() {
 }
 
 std::string zsh_completion(const std::vector<Verb>& verbs) {
-    std::string text = "#compdef requal\n"
-                       "# zsh completion of requal; write it to a file _requal in a folder of $fpath\n\n";
+    std::string text =
+        "#compdef requal\n"
+        "# zsh completion of requal; write it to a file _requal in a folder of $fpath\n\n";
     text += "_requal_common=(\n";
     for (const Argument& option : common_options())
         text += "    " + zsh_option(option) + "\n";
@@ -185,7 +190,9 @@ std::string zsh_completion(const std::vector<Verb>& verbs) {
             text += " \\\n        " + zsh_option(option);
         for (const Argument& positional : verb.positionals)
             text += " \\\n        " +
-                    quoted((positional.repeated ? "*:" : positional.required ? ":" : "::") +
+                    quoted((positional.repeated   ? "*:"
+                            : positional.required ? ":"
+                                                  : "::") +
                            zsh_escaped(positional.name) + ":" + zsh_action(positional));
         text += "\n}\n\n";
     }
@@ -193,11 +200,12 @@ std::string zsh_completion(const std::vector<Verb>& verbs) {
         text += "_requal_group_" + group + "() {\n    local -a verbs\n    verbs=(\n";
         for (const Verb& verb : verbs)
             if (!verb.hidden && verb.group == group)
-                text += "        " + quoted(zsh_escaped(verb.name) + ":" + std::string(verb.summary)) + "\n";
+                text += "        " +
+                        quoted(zsh_escaped(verb.name) + ":" + std::string(verb.summary)) + "\n";
         text += "    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n    else\n"
                 "        local name=\"${words[2]//-/_}\"\n        shift words; (( CURRENT-- ))\n"
-                "        (( $+functions[_requal_" + group + "_$name] )) && _requal_" + group +
-                "_$name\n    fi\n}\n\n";
+                "        (( $+functions[_requal_" +
+                group + "_$name] )) && _requal_" + group + "_$name\n    fi\n}\n\n";
     }
     text += "_requal() {\n    local -a verbs\n    verbs=(\n";
     for (const std::string& word : first_words(verbs)) {
@@ -207,12 +215,14 @@ std::string zsh_completion(const std::vector<Verb>& verbs) {
                 summary = verb.summary;
         text += "        " + quoted(zsh_escaped(word) + ":" + summary) + "\n";
     }
-    text += "    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
+    text += "    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        "
+            "return\n    fi\n"
             "    shift words; (( CURRENT-- ))\n    local name=\"${words[1]//-/_}\"\n"
             "    if (( $+functions[_requal_group_$name] )); then\n        _requal_group_$name\n"
             "    elif (( $+functions[_requal_$name] )); then\n        _requal_$name\n"
             "    else\n        _describe verb verbs\n    fi\n}\n\n"
-            "if [[ $funcstack[1] == _requal ]]; then\n    _requal \"$@\"\nelse\n    compdef _requal requal\nfi\n";
+            "if [[ $funcstack[1] == _requal ]]; then\n    _requal \"$@\"\nelse\n    compdef "
+            "_requal requal\nfi\n";
     return text;
 }
 

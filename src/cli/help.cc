@@ -1,11 +1,11 @@
 #include "cli/help.h"
 
+#include "cli/parse.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-
-#include "cli/parse.h"
 
 namespace requal::cli {
 
@@ -13,8 +13,9 @@ namespace {
 
 // Columns that `text` takes: code points are enough here, tables hold no wide characters.
 std::size_t columns(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    }));
 }
 
 constexpr std::size_t text_column = 28;
@@ -60,7 +61,8 @@ const std::vector<StatusLine>& exit_statuses() {
         {3, "a toolchain, library or device that the work needs is missing here"},
         {4, "I/O or store failure: disk full, permission, corruption found"},
         {5, "interrupted; run it again to resume"},
-        {6, "could not be decided: too few samples, conditions void, machine changed during the run"},
+        {6,
+         "could not be decided: too few samples, conditions void, machine changed during the run"},
     };
     return lines;
 }
@@ -117,8 +119,9 @@ std::string usage_of(const Argument& argument) {
             if (!argument.value_name.empty())
                 text += argument.value_name;
             else
-                text += argument.kind == ValueKind::path ? "PATH"
-                        : argument.kind == ValueKind::text ? "TEXT" : "N";
+                text += argument.kind == ValueKind::path   ? "PATH"
+                        : argument.kind == ValueKind::text ? "TEXT"
+                                                           : "N";
         }
         return text;
     }
@@ -161,10 +164,15 @@ std::string help_of_all(const std::vector<Verb>& verbs, std::string_view group) 
     std::string text = heading("Usage:") + " requal " +
                        (group.empty() ? "VERB" : std::string(group) + " VERB") + " [options]\n";
     if (group.empty())
-        text += "\n" + wrapped("Qualifies inference engines: builds an engine on its target, proves that it still "
-                               "computes what the source model computes, measures it, freezes what was proved, and "
-                               "later tells whether a station is still in that proven state.",
-                               0, 0) + "\n";
+        text +=
+            "\n" +
+            wrapped(
+                "Qualifies inference engines: builds an engine on its target, proves that it still "
+                "computes what the source model computes, measures it, freezes what was proved, "
+                "and "
+                "later tells whether a station is still in that proven state.",
+                0, 0) +
+            "\n";
     std::vector<const Verb*> shown;
     for (const Verb& verb : verbs)
         if (!verb.hidden && (group.empty() || verb.group == group))

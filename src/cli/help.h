@@ -1,11 +1,11 @@
 // Help texts, shell completion and the man page: all made from the tables of the verbs.
 #pragma once
 
+#include "cli/verb.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cli/verb.h"
 
 namespace requal::cli {
 
@@ -16,11 +16,12 @@ struct StatusLine {
 };
 const std::vector<StatusLine>& exit_statuses();
 
-/// Bold text where standard output is a terminal and NO_COLOR is not set; otherwise the text itself.
+/// Bold text where standard output is a terminal and NO_COLOR is not set; otherwise the text
+/// itself.
 std::string heading(std::string_view text);
 
-/// `text` broken at spaces into lines of at most `width` columns, each line after the first indented by `indent`;
-/// `column` is where the first line begins. Newlines in `text` are kept.
+/// `text` broken at spaces into lines of at most `width` columns, each line after the first
+/// indented by `indent`; `column` is where the first line begins. Newlines in `text` are kept.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t indent,
                     std::size_t width = 100);
 

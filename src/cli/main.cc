@@ -1,14 +1,4 @@
 // The program `requal`: parse, run the verb, print its result or its error, end with its status.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
-#include <exception>
-#include <new>
-#include <string>
-#include <vector>
-
 #include "base/cancel.h"
 #include "base/document.h"
 #include "base/error.h"
@@ -19,10 +9,21 @@
 #include "cli/parse.h"
 #include "cli/verb.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
 namespace requal::cli {
 namespace {
 
-// A descriptor below 3 that is closed would be given to the first file opened, which messages then overwrite.
+// A descriptor below 3 that is closed would be given to the first file opened, which messages then
+// overwrite.
 void open_standard_descriptors() {
     for (int fd = 0; fd < 3; ++fd)
         if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)
@@ -72,7 +73,8 @@ int run(const std::vector<std::string>& words) {
 
     Result result = invocation.help ? show_help(verbs, invocation)
                                     : invocation.verb->run(invocation.arguments, common);
-    print(STDOUT_FILENO, common.json ? write_json(result.document) : result.text, "standard output");
+    print(STDOUT_FILENO, common.json ? write_json(result.document) : result.text,
+          "standard output");
     return static_cast<int>(result.status);
 }
 
@@ -83,7 +85,9 @@ int main(int argc, char** argv) {
     using requal::Error;
     using requal::ErrorKind;
     requal::cli::open_standard_descriptors();
-    std::signal(SIGPIPE, SIG_IGN);  // a runner or a reader that goes away is an error of a write, not our end
+    std::signal(
+        SIGPIPE,
+        SIG_IGN);  // a runner or a reader that goes away is an error of a write, not our end
     std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     bool json = requal::cli::asks_for_json(words);
     bool verbose = requal::cli::asks_for_verbose(words);
@@ -92,11 +96,13 @@ int main(int argc, char** argv) {
     } catch (const Error& error) {
         return requal::cli::report(error, json, verbose);
     } catch (const std::bad_alloc&) {
-        return requal::cli::report(Error(ErrorKind::storage, "out of memory", "", "free some and run it again"),
-                                   json, verbose);
+        return requal::cli::report(
+            Error(ErrorKind::storage, "out of memory", "", "free some and run it again"), json,
+            verbose);
     } catch (const std::exception& error) {
-        return requal::cli::report(Error(ErrorKind::internal, std::string("internal error: ") + error.what(),
-                                         "", "please report it with the command line"),
+        return requal::cli::report(Error(ErrorKind::internal,
+                                         std::string("internal error: ") + error.what(), "",
+                                         "please report it with the command line"),
                                    json, verbose);
     }
 }

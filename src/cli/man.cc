@@ -1,15 +1,16 @@
 // The man page in roff, from the tables of the verbs.
-#include <algorithm>
-
 #include "base/document.h"
 #include "cli/help.h"
 #include "cli/parse.h"
+
+#include <algorithm>
 
 namespace requal::cli {
 
 namespace {
 
-// Text that roff prints as it is: backslashes and hyphens escaped, no line that begins with a control character.
+// Text that roff prints as it is: backslashes and hyphens escaped, no line that begins with a
+// control character.
 std::string roff(std::string_view text) {
     std::string out;
     for (char c : text) {
@@ -28,7 +29,8 @@ std::string roff(std::string_view text) {
 void add_arguments(std::string& page, const std::vector<Argument>& arguments) {
     for (const Argument& argument : arguments) {
         bool positional = argument.name.substr(0, 2) != "--";
-        page += ".TP\n.B " + roff(positional ? std::string(argument.name) : usage_of(argument)) + "\n";
+        page +=
+            ".TP\n.B " + roff(positional ? std::string(argument.name) : usage_of(argument)) + "\n";
         page += roff(full_help_of(argument)) + "\n";
     }
 }
@@ -36,13 +38,17 @@ void add_arguments(std::string& page, const std::vector<Argument>& arguments) {
 }  // namespace
 
 std::string man_page(const std::vector<Verb>& verbs) {
-    std::string page = ".TH REQUAL 1 \"\" \"requal " + roff(program_version()) + "\" \"User Commands\"\n";
+    std::string page =
+        ".TH REQUAL 1 \"\" \"requal " + roff(program_version()) + "\" \"User Commands\"\n";
     page += ".SH NAME\nrequal \\- qualifies inference engines\n";
     page += ".SH SYNOPSIS\n.B requal\n.I VERB\n[options]\n";
     page += ".SH DESCRIPTION\n" +
-            roff("Requal builds an engine on its target, proves that it still computes what the source model "
-                 "computes, measures it, freezes what was proved, and later tells whether a station is still in "
-                 "that proven state.") + "\n";
+            roff("Requal builds an engine on its target, proves that it still computes what the "
+                 "source model "
+                 "computes, measures it, freezes what was proved, and later tells whether a "
+                 "station is still in "
+                 "that proven state.") +
+            "\n";
     page += ".SH COMMON OPTIONS\n";
     add_arguments(page, common_options());
     page += ".SH VERBS\n";
@@ -66,7 +72,8 @@ std::string man_page(const std::vector<Verb>& verbs) {
         page += ".TP\n.B " + std::to_string(line.status) + "\n" + roff(line.meaning) + "\n";
     page += ".SH ENVIRONMENT\n"
             ".TP\n.B REQUAL_STORE\nthe store's folder when \\-\\-store is not given\n"
-            ".TP\n.B REQUAL_RUNNERS\nfolders, separated by colons, in which runner programs are looked for first\n"
+            ".TP\n.B REQUAL_RUNNERS\nfolders, separated by colons, in which runner programs are "
+            "looked for first\n"
             ".TP\n.B NO_COLOR\nwhen set, no colour on terminals\n";
     return page;
 }

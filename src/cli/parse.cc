@@ -1,6 +1,8 @@
-// The only file that includes CLI11 (one inclusion costs many seconds). Only the parser of the verb that was named is built: the
-// start must stay below 30 ms however many verbs there are.
+// The only file that includes CLI11 (one inclusion costs many seconds). Only the parser of the verb
+// that was named is built: the start must stay below 30 ms however many verbs there are.
 #include "cli/parse.h"
+
+#include "base/text.h"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -15,8 +17,6 @@
 #include <cstdlib>
 #include <map>
 #include <set>
-
-#include "base/text.h"
 
 namespace requal::cli {
 
@@ -50,13 +50,14 @@ const Argument* find_option(std::span<const Argument> options, std::string_view 
 
 /// Words of the command line with the verb taken out.
 struct Split {
-    std::vector<std::string> verb_words;   // at most two
-    std::vector<std::string> others;       // options, values and positionals in order
-    std::vector<std::string> after_dashes; // what follows "--"
+    std::vector<std::string> verb_words;    // at most two
+    std::vector<std::string> others;        // options, values and positionals in order
+    std::vector<std::string> after_dashes;  // what follows "--"
     bool help = false;
 };
 
-// Finds the verb: the first word that is neither an option nor the value of a common option. (Options of a verb stand after it.)
+// Finds the verb: the first word that is neither an option nor the value of a common option.
+// (Options of a verb stand after it.)
 Split split_words(const std::vector<Verb>& verbs, std::span<const std::string> words) {
     Split split;
     bool group_open = false;
@@ -201,6 +202,11 @@ Values parse_options(const Verb* verb, std::span<const Argument* const> options,
         }
         app.add_option(name, values[name])->expected(1)->allow_extra_args(false)->take_all();
     }
+    for (const std::string& word : words) {
+        std::string name = word.substr(0, word.find('='));
+        if (name.size() < word.size() && flags.contains(name))
+            fail_usage("takes no value", name, help_hint(verb));
+    }
     std::reverse(words.begin(), words.end());  // CLI11's vector form takes the words from its end
     try {
         app.parse(words);
@@ -248,8 +254,8 @@ void check_options(const Verb* verb, std::span<const Argument* const> options,
 void assign_positionals(const Verb& verb, std::vector<std::string> words, Values& values) {
     std::size_t at = 0;
     for (const Argument& positional : verb.positionals) {
-        std::size_t take = positional.repeated ? words.size() - at
-                                               : std::min<std::size_t>(1, words.size() - at);
+        std::size_t take =
+            positional.repeated ? words.size() - at : std::min<std::size_t>(1, words.size() - at);
         if (take == 0 && positional.required)
             fail_usage(std::string(positional.name) + " is missing", full_name(verb),
                        help_hint(&verb));
@@ -270,8 +276,8 @@ const std::string* last(const Values& values, std::string_view name) {
 Common common_of(const Values& values, int& events_fd) {
     Common common;
     const char* environment_store = std::getenv("REQUAL_STORE");
-    common.store = environment_store != nullptr && *environment_store != '\0' ? environment_store
-                                                                              : ".requal";
+    common.store =
+        environment_store != nullptr && *environment_store != '\0' ? environment_store : ".requal";
     if (const std::string* store = last(values, "--store"))
         common.store = *store;
     if (const std::string* rules = last(values, "--rules"))
@@ -329,8 +335,8 @@ const std::vector<Argument>& common_options() {
         {"--jobs", ValueKind::integer, "threads for our own work (default: all cores)", "N"},
         {"--rules", ValueKind::path, "read rules from this folder instead of the embedded ones",
          "DIR"},
-        {"--events", ValueKind::integer, "write progress and gates as JSON Lines to this descriptor",
-         "FD"},
+        {"--events", ValueKind::integer,
+         "write progress and gates as JSON Lines to this descriptor", "FD"},
     };
     return options;
 }

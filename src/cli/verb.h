@@ -18,7 +18,7 @@ enum class ValueKind { flag, text, integer, number, path };
 struct Argument {
     std::string_view name;
     ValueKind kind = ValueKind::text;
-    std::string_view help;
+    std::string_view help = {};
     std::string_view value_name = {};   ///< shown in help: "FILE"
     std::string_view fallback = {};     ///< default as text, shown in help
     bool required = false;

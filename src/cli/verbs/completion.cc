@@ -30,7 +30,8 @@ std::vector<Verb> verbs_completion() {
     Verb completion;
     completion.name = "completion";
     completion.summary = "prints the completion script of a shell";
-    completion.positionals = {{.name = "SHELL", .help = "the shell", .required = true, .choices = {"bash", "zsh"}}};
+    completion.positionals = {
+        {.name = "SHELL", .help = "the shell", .required = true, .choices = {"bash", "zsh"}}};
     completion.examples = {"source <(requal completion bash)",
                            "requal completion zsh > ~/.zfunc/_requal"};
     completion.run = run_completion;

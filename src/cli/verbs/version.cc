@@ -35,7 +35,8 @@ Result run_version(const Arguments&, const Common&) {
     result.document["libraries"] = libraries();
 
     result.text = "requal " + full + "\n";
-    result.text += "compiler: " + std::string(compiler) + ", " + build_type + ", " + architecture + "\n";
+    result.text +=
+        "compiler: " + std::string(compiler) + ", " + build_type + ", " + architecture + "\n";
     for (const auto& [name, value] : result.document.at("libraries").as_object())
         result.text += name + ": " + value.as_string() + "\n";
     return result;
