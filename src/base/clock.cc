@@ -1,13 +1,13 @@
 #include "base/clock.h"
 
+#include "base/error.h"
+#include "base/file.h"
+
 #include <sys/timex.h>
 
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-
-#include "base/error.h"
-#include "base/file.h"
 
 namespace requal {
 namespace {
@@ -30,7 +30,8 @@ public:
     std::string boot_id() const override {
         try {
             std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);
-            while (!id.empty() && id.back() == '\n') id.pop_back();
+            while (!id.empty() && id.back() == '\n')
+                id.pop_back();
             return id;
         } catch (const Error&) {
             return {};
@@ -52,10 +53,12 @@ std::string iso_time(std::int64_t wall_ns) {
     const year_month_day date(day);
     const hh_mm_ss<nanoseconds> time(point - day);
     char text[64];
-    std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count() / 1000));
+    std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ",
+                  static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                  static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
+                  static_cast<int>(time.minutes().count()),
+                  static_cast<int>(time.seconds().count()),
+                  static_cast<int>(time.subseconds().count() / 1000));
     return text;
 }
 

@@ -1,10 +1,10 @@
-// The hashing itself, by OpenSSL. Nothing else of digest.h is here, so that a build without OpenSSL can put another file
-// in the place of this one.
+// The hashing itself, by OpenSSL. Nothing else of digest.h is here, so that a
+// build without OpenSSL can put another file in the place of this one.
 #include "base/digest.h"
 
-#include <openssl/evp.h>
-
 #include "base/error.h"
+
+#include <openssl/evp.h>
 
 namespace requal {
 
@@ -17,7 +17,8 @@ struct Hasher::State {
 };
 
 Hasher::Hasher() : state_(std::make_unique<State>()) {
-    if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
+    if (state_->context == nullptr ||
+        EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
         throw Error(ErrorKind::internal, "SHA-256 is not available in this OpenSSL");
     }
 }
@@ -31,7 +32,9 @@ void Hasher::update(std::span<const std::byte> bytes) {
     }
 }
 
-void Hasher::update(std::string_view bytes) { update(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+void Hasher::update(std::string_view bytes) {
+    update(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
 
 Digest Hasher::finish() {
     Digest digest;

@@ -1,12 +1,13 @@
-// Digests as text, and of whole strings and files; the hashing itself is in digest.cc.
+// Digests as text, and of whole strings and files; the hashing itself is in
+// digest.cc.
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
+
 #include <unistd.h>
 
 #include <cerrno>
 #include <vector>
-
-#include "base/digest.h"
-#include "base/error.h"
-#include "base/file.h"
 
 namespace requal {
 
@@ -21,14 +22,19 @@ std::string Digest::hex() const {
     return text;
 }
 
-std::string Digest::text() const { return "sha256:" + hex(); }
+std::string Digest::text() const {
+    return "sha256:" + hex();
+}
 
 Digest parse_digest(std::string_view text) {
     std::string_view hex = text;
-    if (hex.starts_with("sha256:")) hex.remove_prefix(7);
+    if (hex.starts_with("sha256:"))
+        hex.remove_prefix(7);
     const auto value = [](char c) {
-        if (c >= '0' && c <= '9') return c - '0';
-        if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+        if (c >= '0' && c <= '9')
+            return c - '0';
+        if (c >= 'a' && c <= 'f')
+            return c - 'a' + 10;
         return -1;
     };
     Digest digest;
@@ -40,7 +46,8 @@ Digest parse_digest(std::string_view text) {
         digest.bytes[i] = static_cast<std::uint8_t>(16 * high + low);
     }
     if (!good) {
-        throw Error(ErrorKind::input, "not a SHA-256 digest: '" + std::string(text.substr(0, 80)) + "'", {},
+        throw Error(ErrorKind::input,
+                    "not a SHA-256 digest: '" + std::string(text.substr(0, 80)) + "'", {},
                     "write sha256: and 64 lower-case hex digits");
     }
     return digest;
@@ -58,9 +65,12 @@ Digest digest_of_file(const std::string& path) {
     Hasher hasher;
     while (true) {
         const ssize_t count = ::read(file.get(), block.data(), block.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) throw_errno(errno, "read", path);
-        if (count == 0) return hasher.finish();
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            throw_errno(errno, "read", path);
+        if (count == 0)
+            return hasher.finish();
         hasher.update(std::span(block).first(static_cast<std::size_t>(count)));
     }
 }

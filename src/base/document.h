@@ -26,7 +26,8 @@ int require_schema(const Json& document, std::string_view schema_name, int major
 /// {"schema": "error/1", "kind", "message", "where", "next"}.
 Json error_document(const Error& error);
 
-/// Version of this program, "0.1.0"; and with the commit, "0.1.0+g1234567".
+/// Version of this program, "0.1.0"; and with the commit where the build knows it, "0.1.0+g1234567", with ".modified" when
+/// tracked files differed from it.
 std::string_view program_version();
 std::string_view program_version_with_commit();
 

@@ -1,17 +1,20 @@
-// Reads JSON strictly, on the events of nlohmann's parser. The only file that includes nlohmann.
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <nlohmann/json.hpp>
-
+// Reads JSON strictly, on the events of nlohmann's parser. The only file that
+// includes nlohmann.
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
 namespace requal {
 namespace {
 
-/// An iterator over the text that tells how far the parser has read, so that our own refusals can name a line.
+/// An iterator over the text that tells how far the parser has read, so that
+/// our own refusals can name a line.
 class TrackedIterator {
 public:
     using iterator_category = std::forward_iterator_tag;
@@ -51,10 +54,12 @@ public:
     TrackedIterator end() { return {text_.data() + text_.size(), &reached_}; }
     Json take() { return std::move(root_); }
 
-    [[noreturn]] void fail(const std::string& message, std::size_t bytes_read, const std::string& next) const {
+    [[noreturn]] void fail(const std::string& message, std::size_t bytes_read,
+                           const std::string& next) const {
         // The last byte read may be the line end behind the culprit.
         const std::size_t before = std::min(text_.size(), bytes_read == 0 ? 0 : bytes_read - 1);
-        const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(before), '\n');
+        const auto line = 1 + std::count(text_.begin(),
+                                         text_.begin() + static_cast<std::ptrdiff_t>(before), '\n');
         throw Error(ErrorKind::input, message, source_ + ":" + std::to_string(line), next);
     }
 
@@ -63,11 +68,13 @@ public:
     bool boolean(bool value) { return add(Json(value)); }
     bool number_integer(std::int64_t value) { return add(Json(value)); }
     bool number_unsigned(std::uint64_t value) {
-        if (value > static_cast<std::uint64_t>(INT64_MAX)) refuse_integer(std::to_string(value));
+        if (value > static_cast<std::uint64_t>(INT64_MAX))
+            refuse_integer(std::to_string(value));
         return add(Json(static_cast<std::int64_t>(value)));
     }
     bool number_float(double value, const std::string& literal) {
-        if (literal.find_first_of(".eE") == std::string::npos) refuse_integer(literal);
+        if (literal.find_first_of(".eE") == std::string::npos)
+            refuse_integer(literal);
         return add(Json(value));
     }
     bool string(std::string& value) { return add(Json(std::move(value))); }
@@ -79,19 +86,26 @@ public:
     bool key(std::string& name) {
         Json::Object& members = open_.back()->as_object();
         const auto [place, is_new] = members.emplace(std::move(name), Json());
-        if (!is_new) fail("duplicate key '" + place->first.substr(0, 80) + "'", bytes_read(), "keep one of them");
+        if (!is_new)
+            fail("duplicate key '" + place->first.substr(0, 80) + "'", bytes_read(),
+                 "keep one of them");
         member_ = &place->second;
         return true;
     }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) {
+    bool parse_error(std::size_t position, const std::string&,
+                     const nlohmann::json::exception& error) {
         std::string message = error.what();
-        // "[json.exception.parse_error.101] parse error at line 1, column 2: MESSAGE"
-        if (const std::size_t bracket = message.find("] "); bracket != std::string::npos) message.erase(0, bracket + 2);
+        // "[json.exception.parse_error.101] parse error at line 1, column 2:
+        // MESSAGE"
+        if (const std::size_t bracket = message.find("] "); bracket != std::string::npos)
+            message.erase(0, bracket + 2);
         if (message.starts_with("parse error at ")) {
-            if (const std::size_t colon = message.find(": "); colon != std::string::npos) message.erase(0, colon + 2);
+            if (const std::size_t colon = message.find(": "); colon != std::string::npos)
+                message.erase(0, colon + 2);
         }
         constexpr std::size_t longest = 240;
-        if (message.size() > longest) message = message.substr(0, longest) + "...";
+        if (message.size() > longest)
+            message = message.substr(0, longest) + "...";
         fail("not valid JSON: " + message, position, "mend the file");
     }
 
@@ -105,7 +119,8 @@ private:
 
     Json* place(Json value) {
         if (++values_ > limits_.values) {
-            fail("more than " + std::to_string(limits_.values) + " values", bytes_read(), "split the file");
+            fail("more than " + std::to_string(limits_.values) + " values", bytes_read(),
+                 "split the file");
         }
         if (open_.empty()) {
             root_ = std::move(value);
@@ -125,9 +140,11 @@ private:
     }
     bool open(Json value) {
         if (static_cast<int>(open_.size()) >= limits_.depth) {
-            fail("nested deeper than " + std::to_string(limits_.depth) + " levels", bytes_read(), "flatten the document");
+            fail("nested deeper than " + std::to_string(limits_.depth) + " levels", bytes_read(),
+                 "flatten the document");
         }
-        // The pointer stays good: while a container is open nothing is added to the one around it.
+        // The pointer stays good: while a container is open nothing is added to the
+        // one around it.
         open_.push_back(place(std::move(value)));
         return true;
     }
@@ -150,7 +167,9 @@ private:
 
 Json parse_json(std::string_view text, std::string_view source, const JsonLimits& limits) {
     if (text.size() > limits.size_bytes) {
-        throw Error(ErrorKind::input, "JSON larger than the " + std::to_string(limits.size_bytes) + " bytes allowed here",
+        throw Error(ErrorKind::input,
+                    "JSON larger than the " + std::to_string(limits.size_bytes) +
+                        " bytes allowed here",
                     std::string(source) + ":1", "check that this is the file you mean");
     }
     Builder builder(text, source, limits);
@@ -158,7 +177,8 @@ Json parse_json(std::string_view text, std::string_view source, const JsonLimits
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
         builder.fail("not valid JSON: a NUL byte", nul + 1, "mend the file");
     }
-    nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder, nlohmann::json::input_format_t::json, true, false);
+    nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder,
+                              nlohmann::json::input_format_t::json, true, false);
     return builder.take();
 }
 

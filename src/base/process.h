@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,13 @@ struct ChildOptions {
     bool new_process_group = true;                                 ///< a Ctrl-C at the terminal does not reach it
 };
 
-/// A running child with pipes to its standard input and output. The destructor kills and reaps it.
+/// A running child with pipes to its standard input and output. The destructor kills and reaps it, and what it left behind
+/// in its process group. The kernel kills it when the thread that started it ends: that thread must outlive it.
+/// From the first Child on SIGPIPE is ignored in this process unless it had a handler: writing to a child that has ended
+/// gives EPIPE.
 class Child {
 public:
-    /// Error(missing) when the program cannot be started.
+    /// Error(missing) when the program cannot be started, Error(storage) when pipes or processes have run out.
     explicit Child(const ChildOptions& options);
     ~Child();
     Child(const Child&) = delete;
@@ -42,14 +46,20 @@ public:
     std::string status_text() const;                 ///< "exit status 3", "killed by SIGSEGV"
     std::string stderr_tail();                       ///< what it wrote to standard error, last 64 KiB
     std::uint64_t resident_bytes() const;            ///< resident memory now, 0 when it cannot be read
-    std::uint64_t peak_resident_bytes() const;       ///< VmHWM; after the end, the peak from wait4()
+    /// VmHWM; after the end, the peak from wait4(), or where that only shows the memory of this process at the fork,
+    /// the last VmHWM that was seen.
+    std::uint64_t peak_resident_bytes() const;
 
 private:
-    void collect(int wait_status, std::uint64_t peak_bytes);
+    class ErrorDrain;
+    bool reap(bool block);
     FileDescriptor input_;
     FileDescriptor output_;
-    FileDescriptor error_file_;
+    std::unique_ptr<ErrorDrain> drain_;  ///< reads standard error, so that a child that floods it does not stop
     int pid_ = -1;
+    bool own_group_ = false;
+    std::uint64_t forked_bytes_ = 0;     ///< resident memory of this process at the fork
+    std::uint64_t seen_peak_bytes_ = 0;
     bool ended_ = false;
     int exit_code_ = -1;
     int signal_ = 0;
