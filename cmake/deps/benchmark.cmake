@@ -1,0 +1,3 @@
+find_package(benchmark REQUIRED)
+add_library(requal_benchmark_library INTERFACE IMPORTED GLOBAL)
+target_link_libraries(requal_benchmark_library INTERFACE benchmark::benchmark benchmark::benchmark_main)

@@ -1,0 +1,3 @@
+find_package(nlohmann_json REQUIRED)
+add_library(requal_nlohmann_json INTERFACE IMPORTED GLOBAL)
+target_link_libraries(requal_nlohmann_json INTERFACE nlohmann_json::nlohmann_json)

@@ -1,0 +1,15 @@
+# The onnx C++ library: target requal_onnx, static, with Debian's static protobuf (a program that links it starts faster).
+set(_requal_dir "${REQUAL_DEPS}/onnx-${REQUAL_PIN_ONNX_VERSION}")
+if(NOT EXISTS "${_requal_dir}/lib/libonnx.a")
+  requal_dep_missing(onnx "the onnx C++ library ${REQUAL_PIN_ONNX_VERSION} is not in the dependency folder")
+  return()
+endif()
+set(Protobuf_USE_STATIC_LIBS ON)
+find_package(Protobuf MODULE REQUIRED)
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+add_library(requal_onnx INTERFACE IMPORTED GLOBAL)
+target_include_directories(requal_onnx SYSTEM INTERFACE "${_requal_dir}/include" ${Protobuf_INCLUDE_DIRS})
+target_compile_definitions(requal_onnx INTERFACE ONNX_NAMESPACE=onnx ONNX_ML=1)
+target_link_libraries(requal_onnx INTERFACE
+  "${_requal_dir}/lib/libonnx.a" "${_requal_dir}/lib/libonnx_proto.a" "${Protobuf_LIBRARY}" ZLIB::ZLIB Threads::Threads)

@@ -1,0 +1,4 @@
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(REQUAL_TURBOJPEG REQUIRED IMPORTED_TARGET GLOBAL libturbojpeg)
+add_library(requal_turbojpeg INTERFACE IMPORTED GLOBAL)
+target_link_libraries(requal_turbojpeg INTERFACE PkgConfig::REQUAL_TURBOJPEG)
