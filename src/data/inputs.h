@@ -20,7 +20,8 @@ struct InputPort {
     Shape shape;
 };
 
-/// Samples one by one, so that memory does not grow with their number. Reading the same index again gives equal bytes.
+/// Samples one by one, so that memory does not grow with their number. Reading the same index again gives equal bytes. sample() and
+/// sample_name() may be called by several threads at once.
 class InputSource {
 public:
     virtual ~InputSource() = default;
@@ -44,6 +45,9 @@ std::unique_ptr<InputSource> random_inputs(std::vector<InputPort> ports, std::ui
 /// input, *.npy. Saved by `infer --save` too. Wrong name, type or shape is Error(input) naming file and array.
 std::unique_ptr<InputSource> inputs_from_path(const std::string& path, std::vector<InputPort> ports,
                                               const std::map<std::string, Shape>& shapes);
+
+/// `count` samples without tensors: for two saved sides, which have their outputs already.
+std::unique_ptr<InputSource> no_inputs(std::uint64_t count);
 
 /// Checks one sample against the ports: names, types, ranks, fixed dimensions. Error(input) with `source`.
 void check_sample(const NamedTensors& sample, const std::vector<InputPort>& ports, const std::string& source);

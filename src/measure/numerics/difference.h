@@ -35,6 +35,7 @@ public:
     /// Adds one sample. Error(input) when types are not comparable (floating with floating, integer or boolean with integer or
     /// boolean, string with string are; complex is not) or shapes differ.
     void add(const Tensor& reference, const Tensor& candidate);
+    /// Adds what `other` saw, as if its samples came after those seen here.
     void merge(const Difference& other);
 
     double max_abs() const { return max_abs_; }
@@ -78,6 +79,7 @@ public:
     Json to_json(std::string_view name) const;
 
 private:
+    friend class DifferenceKernel;
     Tolerance tolerance_;
     double max_abs_ = 0, max_rel_ = 0, sum_abs_ = 0, sum_squares_ = 0;
     double dot_ = 0, norm_a_ = 0, norm_b_ = 0;
