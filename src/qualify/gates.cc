@@ -232,7 +232,8 @@ Decision decide_latency(const Gate& gate, const measure::LatencyStatistics& meas
     const double high = *percentile->ci_high_ms;
     decision.value[key + "_ci_low_ms"] = low;
     decision.value[key + "_ci_high_ms"] = high;
-    decision.value.set_number("headroom", criterion.limit_ms / percentile->value_ms);
+    // As `bench` defines it: the share of the limit that is left.
+    decision.value["headroom"] = 1 - percentile->value_ms / criterion.limit_ms;
     const std::string interval = value_text + " (95 % interval " + readable(low) + " to " +
                                  readable(high) + " ms)";
     const std::string limit = shortest(criterion.limit_ms) + " ms";

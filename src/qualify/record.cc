@@ -112,7 +112,8 @@ Json output_entry(const std::string& name, const measure::Difference& difference
 
 Json latency_entry(const toolchain::TimingSeries& series, const measure::LatencyStatistics& statistics) {
     Json json = statistics.to_json();
-    json["boundary"] = "one call of the runtime inside its own process, from prepared inputs in memory to outputs in memory; "
+    json["boundary"] = "engine";
+    json["boundary_text"] = "one call of the runtime inside its own process, from prepared inputs in memory to outputs in memory; "
                        "without loading, pre-processing, decoding and any transfer to another process";
     json["warmup_runs"] = series.warmup_runs;
     json["first_run_ms"] = static_cast<double>(series.first_run_ns) / ns_per_ms;
