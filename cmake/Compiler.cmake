@@ -18,6 +18,7 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g1")
 
 add_library(requal_options INTERFACE)
+target_link_options(requal_options INTERFACE -Wl,--as-needed)
 target_compile_options(requal_options INTERFACE
   -Wall -Wextra -Wconversion -Wshadow
   # one result on every machine: no fused multiply-add where the source says multiply, add
