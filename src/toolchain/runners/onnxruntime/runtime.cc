@@ -1,0 +1,166 @@
+#include "toolchain/runners/onnxruntime/runtime.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/document.h"
+#include "base/file.h"
+#include "toolchain/runners/onnxruntime/session.h"
+#include "toolchain/runners/support/inputs.h"
+#include "toolchain/runners/support/process_facts.h"
+#include "toolchain/runners/support/proof_model.h"
+
+namespace requal::toolchain::ort {
+namespace {
+
+constexpr std::array<std::string_view, 3> library_parts = {"onnxruntime", "cudnn", "cublas"};
+
+// A build's optimised model ends with one more metadata entry, field 14 of ModelProto: {key, value}. Protobuf reads a
+// message that is continued so; the entry is the last thing in the file, where load() finds it without parsing.
+constexpr std::string_view mark_key = "requal.optimized";
+
+std::string metadata_entry(std::string_view key, std::string_view value) {
+    const auto field = [](char tag, std::string_view bytes) {
+        return std::string{tag, static_cast<char>(bytes.size())} + std::string(bytes);
+    };
+    // all lengths stay below 128, so each is one byte
+    return field('\x72', field('\x0a', key) + field('\x12', value));
+}
+
+std::string mark_of(std::string_view level) {
+    return metadata_entry(mark_key, level);
+}
+
+/// Level at which a build optimised this file; empty when it is no build of ours.
+std::string optimised_at(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string tail(64, '\0');
+    file.seekg(0, std::ios::end);
+    const auto size = static_cast<std::int64_t>(file.tellg());
+    if (!file || size < static_cast<std::int64_t>(tail.size()))
+        return {};
+    file.seekg(-static_cast<std::int64_t>(tail.size()), std::ios::end);
+    if (!file.read(tail.data(), static_cast<std::streamsize>(tail.size())))
+        return {};
+    for (const std::string_view level : {"disable", "basic", "extended", "all"}) {
+        if (tail.ends_with(mark_of(level)))
+            return std::string(level);
+    }
+    return {};
+}
+
+Json proved(const Provider& provider) {
+    Json result =
+        Json::object({{"name", provider.toolchain}, {"can", Json::array({"build", "run"})}});
+    try {
+        Settings settings;
+        settings.provider = provider;
+        settings.threads = 1;
+        OrtSession session({"proof model", proof_model_bytes()}, settings, provider.is_cpu());
+        check_proof_outputs(session.run(proof_inputs()));
+        result["works"] = true;
+        result["proof"] = "ran";
+    } catch (const Error& error) {
+        result["works"] = false;
+        result["why_not"] = error.message();
+    } catch (const Ort::Exception& exception) {
+        result["works"] = false;
+        result["why_not"] = clean_message(exception.what());
+    }
+    return result;
+}
+
+/// Precision that an engine computes in, from a profile on zeros; shapes must be known for that.
+Json precision_of(OrtSession& session) {
+    const auto unknown = [](std::string why) {
+        return Json::object({{"requested", "default"},
+                             {"executed", "unknown"},
+                             {"learned_by", "nothing: " + std::move(why)}});
+    };
+    if (!all_static(session.inputs()))
+        return unknown("an input has a dynamic axis; give its shape");
+    try {
+        return session.profile(zero_inputs(session.inputs())).at("precision");
+    } catch (const Error& error) {
+        return unknown("a run on zeros failed: " + error.message());
+    }
+}
+
+}  // namespace
+
+Json OnnxRuntime::capabilities() {
+    environment();
+    Json toolchains = Json::array();
+    for (const auto& provider : listed_providers())
+        toolchains.push_back(proved(provider));
+    return Json::object({{"name", "onnxruntime"},
+                         {"version", library_version()},
+                         {"interface_version", ORT_API_VERSION},
+                         {"toolchains", std::move(toolchains)},
+                         {"libraries", mapped_libraries(library_parts)},
+                         {"options", describe_options(known_options())}});
+}
+
+std::unique_ptr<Session> OnnxRuntime::load(const std::string& path, const std::string& toolchain,
+                                           const Json& options) {
+    auto settings = read_settings(options, toolchain);
+    const auto level = optimised_at(path);
+    if (!level.empty() && !settings.optimization_given)
+        settings.optimization = "disable";
+    if (settings.external_data)
+        throw Error(ErrorKind::input, "is for builds only", "option external_data");
+    return std::make_unique<OrtSession>(ModelSource{path}, std::move(settings));
+}
+
+Json OnnxRuntime::build(const std::string& model_path, const std::string& output_path,
+                        const std::string& toolchain, const Json& options) {
+    auto settings = read_settings(options, toolchain);
+    if (!settings.provider.is_cpu() && !settings.optimization_given)
+        settings.optimization = "extended";  // layouts above it are the CPU provider's own
+    const auto data_name = std::filesystem::path(output_path).filename().string() + ".data";
+    const auto data_path = output_path + ".data";
+    if (settings.external_data) {
+        if (std::filesystem::exists(data_path))
+            throw Error(ErrorKind::input, "exists already", data_path,
+                        "remove it or choose another name");
+        settings.config["session.optimized_model_external_initializers_file_name"] = data_name;
+    }
+    AtomicFile file(output_path);
+    Json placement;
+    try {
+        const OrtSession session({model_path}, settings, true, file.temporary_path());
+        placement = session.facts().get("placement");
+        if (lseek(file.fd(), 0, SEEK_END) < 0)
+            throw Error(ErrorKind::storage, "cannot be written", output_path);
+        file.write(mark_of(settings.optimization));
+        auto engine = settings;
+        engine.optimization = "disable";
+        engine.config.erase("session.optimized_model_external_initializers_file_name");
+        OrtSession reloaded({file.temporary_path()}, engine);
+        Json files = Json::array({Json(output_path)});
+        if (settings.external_data)
+            files.push_back(data_path);
+        Json facts = Json::object({{"files", std::move(files)},
+                                   {"precision", precision_of(reloaded)},
+                                   {"options_effective", describe(settings)},
+                                   {"load_options", Json::object({{"optimization", "disable"}})},
+                                   {"runtime", "onnxruntime"},
+                                   {"version", library_version()},
+                                   {"build_info", Ort::GetBuildInfoString()},
+                                   {"cpu_features", cpu_features()}});
+        if (!placement.is_null())
+            facts["placement"] = placement;
+        file.commit();
+        return facts;
+    } catch (...) {
+        if (settings.external_data)
+            std::remove(data_path.c_str());
+        throw;
+    }
+}
+
+}  // namespace requal::toolchain::ort
