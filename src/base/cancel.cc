@@ -1,13 +1,13 @@
 #include "base/cancel.h"
 
-#include "base/error.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+
+#include "base/error.h"
 
 namespace requal {
 namespace {

@@ -1,13 +1,13 @@
 #include "base/clock.h"
 
-#include "base/error.h"
-#include "base/file.h"
-
 #include <sys/timex.h>
 
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+
+#include "base/error.h"
+#include "base/file.h"
 
 namespace requal {
 namespace {

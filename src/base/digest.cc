@@ -2,9 +2,9 @@
 // build without OpenSSL can put another file in the place of this one.
 #include "base/digest.h"
 
-#include "base/error.h"
-
 #include <openssl/evp.h>
+
+#include "base/error.h"
 
 namespace requal {
 

@@ -1,13 +1,13 @@
 // Digests as text, and of whole strings and files; the hashing itself is in
 // digest.cc.
-#include "base/digest.h"
-#include "base/error.h"
-#include "base/file.h"
-
 #include <unistd.h>
 
 #include <cerrno>
 #include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
 
 namespace requal {
 

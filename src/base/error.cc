@@ -1,11 +1,11 @@
 #include "base/error.h"
 
-#include "base/text.h"
-
 #include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "base/text.h"
 
 namespace requal {
 namespace {

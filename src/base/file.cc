@@ -1,23 +1,22 @@
 #include "base/file.h"
 
-#include "base/error.h"
-
-#include <climits>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace requal {
 namespace {

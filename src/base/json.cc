@@ -1,9 +1,9 @@
 #include "base/json.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/text.h"
-
-#include <cmath>
 
 namespace requal {
 namespace {

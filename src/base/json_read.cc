@@ -1,14 +1,14 @@
 // Reads JSON strictly, on the events of nlohmann's parser. The only file that
 // includes nlohmann.
-#include "base/error.h"
-#include "base/json.h"
-#include "base/text.h"
-
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
 
 namespace requal {
 namespace {

@@ -1,8 +1,8 @@
 // Writes JSON so that equal content gives equal bytes.
+#include <cmath>
+
 #include "base/json.h"
 #include "base/text.h"
-
-#include <cmath>
 
 namespace requal {
 namespace {

@@ -1,14 +1,9 @@
 #include "base/process.h"
 
-#include "base/error.h"
-#include "base/process_drain.h"
-#include "base/text.h"
-
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +13,10 @@
 #include <cstring>
 #include <ctime>
 #include <string_view>
+
+#include "base/error.h"
+#include "base/process_drain.h"
+#include "base/text.h"
 
 extern char** environ;
 

@@ -1,7 +1,5 @@
 #include "base/process_drain.h"
 
-#include "base/error.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -10,6 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <utility>
+
+#include "base/error.h"
 
 namespace requal {
 namespace {

@@ -2,13 +2,13 @@
 // of it.
 #pragma once
 
-#include "base/file.h"
-#include "base/process.h"
-
 #include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
+
+#include "base/file.h"
+#include "base/process.h"
 
 namespace requal {
 

@@ -1,12 +1,6 @@
 #include "base/progress.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
-
 #include <sys/ioctl.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
 
 namespace requal {
 namespace {

@@ -16,7 +16,9 @@ namespace requal {
 /// A node of a YAML document that knows its place ("FILE:LINE") for messages.
 /// The subset: one document; maps, sequences, plain and quoted scalars. Refused with file and line: anchors, aliases,
 /// tags, merge keys, further documents, duplicate keys, tabs as indentation, plain scalars that YAML versions read differently
-/// (yes/no/on/off/y/n, octal such as 010 and 0o10, sexagesimal 1:30, 1_000, .inf, .nan).
+/// (yes/no/on/off/y/n, True and other spellings, octal such as 010 and 0o10, 0x10, 0b1, sexagesimal 1:30, 1_000, .inf, .nan),
+/// also as keys; directives, map or sequence keys, control characters, what is not UTF-8. Numbers are -1, 0.5, .5, 1e-3;
+/// dates such as 2026-11-30 are text. `null`, `~` and nothing are null.
 class Yaml {
 public:
     enum class Kind { null, scalar, sequence, map };
@@ -56,6 +58,7 @@ private:
     bool quoted_ = false;
     std::string scalar_;
     std::string where_;
+    std::string key_where_;  ///< place of the key in front of this value
     std::string path_;
     std::vector<Yaml> items_;
     std::vector<std::pair<std::string, Yaml>> members_;
@@ -64,6 +67,7 @@ private:
 struct YamlLimits {
     std::size_t size_bytes = std::size_t{16} << 20;
     int depth = 50;
+    std::size_t nodes = 1'000'000;  ///< so that a small text cannot take all memory
 };
 
 /// Reads one document of the strict subset; `source` is the file name for messages.
