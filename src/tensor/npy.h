@@ -28,15 +28,18 @@ std::string write_npy(const Tensor& tensor);
 Tensor read_npy_file(const std::string& path);
 void write_npy_file(const std::string& path, const Tensor& tensor);
 
-/// Reads the members of an .npz lazily: only the directory is read at opening; members one by one.
+/// Reads the members of an .npz lazily: only the directory is read at opening; members one by one, by several threads at
+/// once where wanted. Members that do not end in ".npy" are left out. Refused with Error(input): damage (CRC), members that
+/// overlap, names given twice, encryption, a member larger than the limit or than deflate can make of its bytes.
 class NpzReader {
 public:
-    explicit NpzReader(const std::string& path);
+    explicit NpzReader(const std::string& path,
+                       std::uint64_t member_limit_bytes = std::uint64_t{1} << 34);
     ~NpzReader();
     NpzReader(NpzReader&&) noexcept;
     const std::vector<std::string>& names() const;  ///< without ".npy", in file order
     bool has(std::string_view name) const;
-    Tensor read(std::string_view name) const;
+    Tensor read(std::string_view name) const;  ///< Error(input) names the arrays present
 
 private:
     struct State;
@@ -51,6 +54,7 @@ public:
     ~NpzWriter();
     NpzWriter(const NpzWriter&) = delete;
     NpzWriter& operator=(const NpzWriter&) = delete;
+    /// Error(input) for a name given twice or that a zip cannot keep (not UTF-8, NUL, longer than 65,000 bytes).
     void add(std::string_view name, const Tensor& tensor);
     void commit();
 
