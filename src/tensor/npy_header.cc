@@ -165,6 +165,9 @@ void read_type(std::string_view descr, NpyHeader& header, std::string_view sourc
         refuse(
             "the array holds pickled Python objects, which are not read because they can run code",
             source, "save it with a numeric type or as strings (dtype=str)");
+    if (code.front() == 'M' || code.front() == 'm')
+        refuse("element type " + quoted + " (dates, time spans) has no ONNX type", source,
+               "convert the array first, for example with astype('int64')");
     std::uint64_t size = 0;
     auto [after, error] = std::from_chars(code.data() + 1, code.data() + code.size(), size);
     if (error != std::errc() || after != code.data() + code.size() || size > (1U << 30))

@@ -74,8 +74,8 @@ void ZipWriter::add(std::string_view name, std::string_view head, std::span<cons
         put_number(local, written.member.size_bytes, 8);
         put_number(local, written.member.size_bytes, 8);
     }
+    local += head;
     put(local);
-    put(head);
     file_.write(body);
     offset_ += body.size();
     written_.push_back(std::move(written));
