@@ -56,8 +56,8 @@ ElementType parse_element_type(std::string_view name) {
     }
     std::string next = "use one of float32, float16, bfloat16, float64, int8 to int64, uint8 to "
                        "uint64, bool, string, complex64, complex128";
-    if (std::string_view near = nearest(name, names); !near.empty())
-        next = "did you mean '" + std::string(near) + "'?";
+    if (std::string near = nearest(name, names); !near.empty())
+        next = "did you mean '" + near + "'?";
     throw Error(ErrorKind::input, "unknown element type '" + std::string(name) + "'", {}, next);
 }
 
