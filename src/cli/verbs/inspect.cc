@@ -1,0 +1,37 @@
+// inspect: what an artefact is and what it records of itself.
+// rooms: artifact
+#include "artifact/recognise.h"
+#include "cli/verb.h"
+
+namespace requal::cli {
+
+namespace {
+
+Result run_inspect(const Arguments& arguments, const Common&) {
+    Result result;
+    result.document =
+        artifact::inspect_document(arguments.text("FILE"), !arguments.flag("--no-digest"));
+    result.text = artifact::inspect_text(result.document);
+    return result;
+}
+
+}  // namespace
+
+std::vector<Verb> verbs_inspect() {
+    Verb verb;
+    verb.name = "inspect";
+    verb.summary = "says what an artefact is and what it records of itself, and what it does not record";
+    verb.description =
+        "The kind is read from the bytes, never from the name. Only a few bytes are read unless the digest is wanted. What the "
+        "artefact should tell but does not show is listed; nothing is guessed.";
+    verb.positionals = {
+        {.name = "FILE", .kind = ValueKind::path, .help = "the artefact", .required = true}};
+    verb.options = {{.name = "--no-digest",
+                     .kind = ValueKind::flag,
+                     .help = "do not read the whole file for its digest"}};
+    verb.examples = {"requal inspect model.onnx", "requal inspect engine.plan --no-digest --json"};
+    verb.run = run_inspect;
+    return {verb};
+}
+
+}  // namespace requal::cli
