@@ -1,13 +1,13 @@
 #include "artifact/byte_source.h"
 
-#include "base/error.h"
-#include "base/file.h"
-
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
 
 namespace requal::artifact {
 
@@ -58,8 +58,8 @@ ByteSource ByteSource::over(std::string_view bytes) {
 std::string_view ByteSource::view(std::uint64_t offset, std::size_t count) const {
     if (offset >= size_)
         return {};
-    count = static_cast<std::size_t>(
-        std::min<std::uint64_t>({count, window_bytes, size_ - offset}));
+    count =
+        static_cast<std::size_t>(std::min<std::uint64_t>({count, window_bytes, size_ - offset}));
     const std::uint64_t at = start_ + offset;
     if (!file_)
         return memory_.substr(static_cast<std::size_t>(at), count);

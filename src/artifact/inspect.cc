@@ -1,6 +1,5 @@
 // The document inspect/1 and its text.
 #include "artifact/recognise.h"
-
 #include "base/digest.h"
 #include "base/document.h"
 #include "base/error.h"

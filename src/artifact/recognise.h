@@ -13,11 +13,12 @@ namespace requal::artifact {
 
 /// What the bytes say.
 struct Recognised {
-    std::string kind = "unknown";        ///< a kind of docs/formats/inspect.md
-    Json recorded = Json::object();      ///< only what the bytes say, never a guess
-    std::vector<std::string> unknown;    ///< what this kind should tell but does not show
-    std::vector<std::string> problems;   ///< damage: "cut off at byte 120", with kind "unknown" when it prevents recognition
-    Json wrapper;                        ///< what stands around the artefact (an object), null: nothing
+    std::string kind = "unknown";      ///< a kind of docs/formats/inspect.md
+    Json recorded = Json::object();    ///< only what the bytes say, never a guess
+    std::vector<std::string> unknown;  ///< what this kind should tell but does not show
+    std::vector<std::string>
+        problems;  ///< damage: "cut off at byte 120", with kind "unknown" when it prevents recognition
+    Json wrapper;  ///< what stands around the artefact (an object), null: nothing
 };
 
 /// Looks at a few bytes; nullopt when this is nothing of its kind. Returns kind "unknown" with problems for bytes that begin as

@@ -11,8 +11,7 @@ void WireField::require_type(int wanted) const {
 }
 
 std::uint64_t WireReader::varint() {
-    const std::size_t most =
-        static_cast<std::size_t>(std::min<std::uint64_t>(10, end_ - at_));
+    const std::size_t most = static_cast<std::size_t>(std::min<std::uint64_t>(10, end_ - at_));
     const std::string_view bytes = source_.view(at_, most);
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {

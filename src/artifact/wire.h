@@ -19,10 +19,10 @@ struct MalformedWire {
 /// One field. `content` is set for length-delimited fields, `value` for the others.
 struct WireField {
     std::uint32_t number = 0;
-    int type = 0;             ///< 0 varint, 1 fixed64, 2 length-delimited, 5 fixed32
+    int type = 0;  ///< 0 varint, 1 fixed64, 2 length-delimited, 5 fixed32
     std::uint64_t value = 0;
-    std::uint64_t offset = 0; ///< where the field's tag stands in the whole source
-    std::uint64_t begin = 0;  ///< content in the whole source
+    std::uint64_t offset = 0;  ///< where the field's tag stands in the whole source
+    std::uint64_t begin = 0;   ///< content in the whole source
     std::uint64_t end = 0;
 
     /// Throws MalformedWire when the field has another type.

@@ -118,8 +118,8 @@ std::string read_stored_head(const ByteSource& source, const ZipMember& member, 
         return {};
     const std::uint64_t start =
         member.header_offset + 30 + number(header, 26, 2) + number(header, 28, 2);
-    return source.read(start, static_cast<std::size_t>(
-                                  std::min<std::uint64_t>(count, member.size_bytes)));
+    return source.read(start,
+                       static_cast<std::size_t>(std::min<std::uint64_t>(count, member.size_bytes)));
 }
 
 }  // namespace requal::artifact

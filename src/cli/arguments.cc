@@ -1,7 +1,7 @@
 // Access to parsed values; a name that is not in the verb's table is a bug of the verb.
-#include "cli/verb.h"
-
 #include <charconv>
+
+#include "cli/verb.h"
 
 namespace requal::cli {
 

@@ -1,8 +1,8 @@
 // Shell completion scripts from the tables of the verbs.
+#include <set>
+
 #include "cli/help.h"
 #include "cli/parse.h"
-
-#include <set>
 
 namespace requal::cli {
 

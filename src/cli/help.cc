@@ -1,11 +1,11 @@
 #include "cli/help.h"
 
-#include "cli/parse.h"
-
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+
+#include "cli/parse.h"
 
 namespace requal::cli {
 

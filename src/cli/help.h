@@ -1,11 +1,11 @@
 // Help texts, shell completion and the man page: all made from the tables of the verbs.
 #pragma once
 
-#include "cli/verb.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/verb.h"
 
 namespace requal::cli {
 

@@ -1,14 +1,4 @@
 // The program `requal`: parse, run the verb, print its result or its error, end with its status.
-#include "base/cancel.h"
-#include "base/document.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/progress.h"
-#include "cli/help.h"
-#include "cli/parse.h"
-#include "cli/verb.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,6 +8,16 @@
 #include <new>
 #include <string>
 #include <vector>
+
+#include "base/cancel.h"
+#include "base/document.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "cli/help.h"
+#include "cli/parse.h"
+#include "cli/verb.h"
 
 namespace requal::cli {
 namespace {

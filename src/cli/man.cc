@@ -1,9 +1,9 @@
 // The man page in roff, from the tables of the verbs.
+#include <algorithm>
+
 #include "base/document.h"
 #include "cli/help.h"
 #include "cli/parse.h"
-
-#include <algorithm>
 
 namespace requal::cli {
 

@@ -2,12 +2,6 @@
 // that was named is built: the start must stay below 30 ms however many verbs there are.
 #include "cli/parse.h"
 
-#include "base/text.h"
-
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,6 +11,12 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "base/text.h"
 
 namespace requal::cli {
 

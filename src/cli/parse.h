@@ -1,12 +1,12 @@
 // From the words of a command line to a verb with checked values.
 #pragma once
 
-#include "cli/verb.h"
-
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/verb.h"
 
 namespace requal::cli {
 

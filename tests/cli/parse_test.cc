@@ -1,12 +1,11 @@
-#include "cli/parse.h"
-
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <functional>
 #include <set>
 
+#include <gtest/gtest.h>
+
 #include "cli/help.h"
+#include "cli/parse.h"
 
 namespace requal::cli {
 namespace {
@@ -32,7 +31,8 @@ std::vector<Verb> sample_verbs() {
     put.group = "store";
     put.name = "put";
     put.summary = "puts";
-    put.positionals = {{.name = "FILE", .kind = ValueKind::path, .required = true, .repeated = true}};
+    put.positionals = {
+        {.name = "FILE", .kind = ValueKind::path, .required = true, .repeated = true}};
     put.run = nothing;
     Verb get = put;
     get.name = "get";
@@ -104,7 +104,8 @@ TEST(Parse, files_may_be_named_like_verbs_options_and_numbers) {
     EXPECT_EQ(parsed({"compare", "a", "--", "--json"}).arguments.text("CAND"), "--json");
     EXPECT_FALSE(parsed({"compare", "a", "--", "--json"}).common.json);
     EXPECT_EQ(parsed({"compare", "a", "-"}).arguments.text("CAND"), "-");
-    EXPECT_EQ(parsed({"store", "put", "[a,b]"}).arguments.all("FILE"), (std::vector<std::string>{"[a,b]"}));
+    EXPECT_EQ(parsed({"store", "put", "[a,b]"}).arguments.all("FILE"),
+              (std::vector<std::string>{"[a,b]"}));
     EXPECT_EQ(parsed({"compare", "a", "b", "--seed", "-4"}).arguments.integer("--seed"), -4);
 }
 
@@ -119,7 +120,8 @@ TEST(Parse, two_word_verbs) {
     EXPECT_EQ(full_name(*invocation.verb), "store put");
     EXPECT_EQ(invocation.arguments.all("FILE").size(), 3U);
     EXPECT_EQ(failure({"store"}), "store: needs a second word; one of: put, get");
-    EXPECT_EQ(failure({"store", "putt", "a"}), "store putt: unknown verb; did you mean 'store put'?");
+    EXPECT_EQ(failure({"store", "putt", "a"}),
+              "store putt: unknown verb; did you mean 'store put'?");
     EXPECT_EQ(failure({"store", "put"}), "store put: FILE is missing; see 'requal help store put'");
     Invocation help = parsed({"store", "--help"});
     EXPECT_TRUE(help.help);
@@ -127,23 +129,29 @@ TEST(Parse, two_word_verbs) {
 }
 
 TEST(Parse, wrong_values_are_said_with_the_option) {
-    EXPECT_EQ(failure({"compare", "a", "b", "--seed", "1.5"}), "--seed: not an integer: '1.5'; give a number such as 4");
+    EXPECT_EQ(failure({"compare", "a", "b", "--seed", "1.5"}),
+              "--seed: not an integer: '1.5'; give a number such as 4");
     EXPECT_EQ(failure({"compare", "a", "b", "--seed", "99999999999999999999"}),
               "--seed: integer out of range: '99999999999999999999'; give a smaller one");
     EXPECT_EQ(failure({"compare", "a", "b", "--atol", "nan"}),
               "--atol: not a finite number: 'nan'; give a number such as 0.5 or 1e-3");
     EXPECT_EQ(failure({"compare", "a", "b", "--rule", "eiter"}),
               "--rule: 'eiter' is not one of sum, either; did you mean 'either'?");
-    EXPECT_EQ(failure({"compare", "a", "b", "--save", ""}), "--save: the path is empty; name a file or folder");
-    EXPECT_EQ(failure({"compare", "a", "b", "--save"}), "--save: needs a value; see 'requal help compare'");
+    EXPECT_EQ(failure({"compare", "a", "b", "--save", ""}),
+              "--save: the path is empty; name a file or folder");
+    EXPECT_EQ(failure({"compare", "a", "b", "--save"}),
+              "--save: needs a value; see 'requal help compare'");
     EXPECT_EQ(failure({"compare", "a", "b", "--save", "--layers"}),
               "--save: needs a value; see 'requal help compare'");
-    EXPECT_EQ(failure({"compare", "a", "b", "--layers=1"}), "--layers: takes no value; see 'requal help compare'");
+    EXPECT_EQ(failure({"compare", "a", "b", "--layers=1"}),
+              "--layers: takes no value; see 'requal help compare'");
     EXPECT_EQ(failure({"build"}), "--toolchain: is required; see 'requal help build'");
-    EXPECT_EQ(failure({"compare", "a", "b", "c"}), "compare: unexpected argument 'c'; see 'requal help compare'");
+    EXPECT_EQ(failure({"compare", "a", "b", "c"}),
+              "compare: unexpected argument 'c'; see 'requal help compare'");
     EXPECT_EQ(failure({"compare", "a", "b", "--aatol", "1"}),
               "--aatol: unknown option; did you mean '--atol'? see 'requal help compare'");
-    EXPECT_EQ(failure({"compare", "a", "b", "-x"}), "-x: unknown option; see 'requal help compare'");
+    EXPECT_EQ(failure({"compare", "a", "b", "-x"}),
+              "-x: unknown option; see 'requal help compare'");
 }
 
 TEST(Parse, the_store_comes_from_the_environment) {
@@ -187,7 +195,8 @@ TEST(Tables, are_well_formed) {
             arguments.insert(option.name);
         auto check = [&](const Argument& argument) {
             SCOPED_TRACE(std::string(argument.name));
-            EXPECT_TRUE(arguments.insert(argument.name).second) << "given twice, or a common option";
+            EXPECT_TRUE(arguments.insert(argument.name).second)
+                << "given twice, or a common option";
             EXPECT_FALSE(argument.help.empty());
             if (argument.kind == ValueKind::flag) {
                 EXPECT_TRUE(argument.fallback.empty());

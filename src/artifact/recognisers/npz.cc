@@ -98,7 +98,8 @@ std::optional<Recognised> recognise_npz(const ByteSource& source) {
     result.recorded["arrays"] = arrays;
     result.recorded["arrays_total"] = directory->total;
     if (directory->total > shown_arrays)
-        result.problems.push_back("only the first " + std::to_string(shown_arrays) + " arrays are listed");
+        result.problems.push_back("only the first " + std::to_string(shown_arrays) +
+                                  " arrays are listed");
     if (!all_types)
         result.unknown.push_back("type and shape of compressed arrays");
     return result;

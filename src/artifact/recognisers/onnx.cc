@@ -36,10 +36,12 @@ struct Onnx {
 
 std::string type_name(std::uint64_t code) {
     static constexpr const char* names[] = {
-        "undefined", "float32", "uint8",  "int8",       "uint16",        "int16",      "int32",
-        "int64",     "string",  "bool",   "float16",    "float64",       "uint32",     "uint64",
-        "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-        "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2"};
+        "undefined",      "float32",  "uint8",        "int8",           "uint16",
+        "int16",          "int32",    "int64",        "string",         "bool",
+        "float16",        "float64",  "uint32",       "uint64",         "complex64",
+        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+        "uint2",          "int2"};
     return code < std::size(names) ? names[code] : "type " + std::to_string(code);
 }
 
@@ -193,12 +195,15 @@ void read_graph(const ByteSource& source, const WireField& field, Onnx& model) {
             if (model.outputs.size() < list_limit)
                 model.outputs.push_back(read_port(source, part));
             break;
-        case 10: case 13: case 14: case 15: case 16:
+        case 10:
+        case 13:
+        case 14:
+        case 15:
+        case 16:
             part.require_type(2);
             break;
         default:
-            throw MalformedWire{part.offset,
-                                "a graph has no field " + std::to_string(part.number)};
+            throw MalformedWire{part.offset, "a graph has no field " + std::to_string(part.number)};
         }
     }
 }
@@ -242,7 +247,9 @@ void read_model(const ByteSource& source, Onnx& model) {
             field.require_type(0);
             model.model_version = static_cast<std::int64_t>(field.value);
             break;
-        case 6: case 20: case 26:
+        case 6:
+        case 20:
+        case 26:
             field.require_type(2);
             break;
         case 7:

@@ -32,8 +32,8 @@ std::optional<Recognised> recognise_blob(const ByteSource& source) {
         return result;
     }
     if (*size > text_limit || *size > source.size() - text_offset) {
-        result.problems.push_back("the text in the header has an impossible size: " +
-                                  std::to_string(*size) + " bytes");
+        result.problems.push_back(
+            "the text in the header has an impossible size: " + std::to_string(*size) + " bytes");
         result.unknown.insert(result.unknown.begin(), "runtime_version");
         return result;
     }

@@ -20,10 +20,11 @@ Result run_inspect(const Arguments& arguments, const Common&) {
 std::vector<Verb> verbs_inspect() {
     Verb verb;
     verb.name = "inspect";
-    verb.summary = "says what an artefact is and what it records of itself, and what it does not record";
-    verb.description =
-        "The kind is read from the bytes, never from the name. Only a few bytes are read unless the digest is wanted. What the "
-        "artefact should tell but does not show is listed; nothing is guessed.";
+    verb.summary =
+        "says what an artefact is and what it records of itself, and what it does not record";
+    verb.description = "The kind is read from the bytes, never from the name. Only a few bytes are "
+                       "read unless the digest is wanted. What the "
+                       "artefact should tell but does not show is listed; nothing is guessed.";
     verb.positionals = {
         {.name = "FILE", .kind = ValueKind::path, .help = "the artefact", .required = true}};
     verb.options = {{.name = "--no-digest",

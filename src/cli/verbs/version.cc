@@ -1,10 +1,10 @@
 // version: what this program is made of.
+#include <openssl/crypto.h>
+#include <sqlite3.h>
+
 #include "base/document.h"
 #include "cli/verb.h"
 #include "cli/versions.h"
-
-#include <openssl/crypto.h>
-#include <sqlite3.h>
 
 namespace requal::cli {
 
