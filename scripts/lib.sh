@@ -83,3 +83,33 @@ configure() {
     shift
     (cd "$REQUAL_ROOT" && requal_cmake --preset "$preset" -D "REQUAL_DEPS=$REQUAL_DEPS" "$@")
 }
+
+# build_locked COMMAND...: one build runs at a time on this machine, whatever the checkout; the others wait
+build_locked() {
+    local lock="${TMPDIR:-/tmp}/requal-build.lock"
+    (
+        flock -n 9 || {
+            say "waiting for another build ($lock)"
+            flock 9
+        }
+        # the lock is not inherited: a server that a build leaves behind must not keep it
+        "$@" 9>&-
+    ) 9>"$lock"
+}
+
+# build PRESET [TARGET...]
+build() {
+    local preset=$1
+    shift
+    build_locked requal_cmake --build "$REQUAL_ROOT/build/$preset" ${1:+--target "$@"}
+}
+
+# run_tests PRESET [ctest options]: the reports are those of this run only
+run_tests() {
+    local preset=$1 folder="$REQUAL_ROOT/build/$1"
+    shift
+    rm -rf "$folder/reports"
+    mkdir -p "$folder/reports"
+    requal_ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" \
+        --output-junit "$folder/reports/ctest.xml" "$@"
+}
