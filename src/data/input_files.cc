@@ -11,20 +11,6 @@ namespace requal::data {
 
 namespace {
 
-/// Rows `index` of arrays whose first axis counts samples, sharing the arrays' bytes.
-Tensor row_of(const std::shared_ptr<const Tensor>& stacked, std::uint64_t index) {
-    const Shape shape(stacked->shape().begin() + 1, stacked->shape().end());
-    const std::uint64_t count = element_count(shape);
-    if (stacked->type() == ElementType::string) {
-        Tensor row(ElementType::string, shape);
-        const auto first = stacked->strings().begin() + static_cast<std::ptrdiff_t>(index * count);
-        std::copy(first, first + static_cast<std::ptrdiff_t>(count), row.strings().begin());
-        return row;
-    }
-    const std::uint64_t row_bytes = count * size_of(stacked->type());
-    return {stacked->type(), shape, stacked->bytes().subspan(index * row_bytes, row_bytes), stacked};
-}
-
 /// Number of samples when every array has one more leading axis than its port and all agree; 0 otherwise.
 std::uint64_t stacked_samples(const NamedTensors& arrays, const std::vector<InputPort>& ports) {
     std::int64_t samples = -1;

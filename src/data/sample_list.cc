@@ -103,6 +103,19 @@ Json sample_list_document(const std::vector<SavedSample>& samples) {
     return document;
 }
 
+Tensor row_of(const std::shared_ptr<const Tensor>& stacked, std::uint64_t index) {
+    const Shape shape(stacked->shape().begin() + 1, stacked->shape().end());
+    const std::uint64_t count = element_count(shape);
+    if (stacked->type() == ElementType::string) {
+        Tensor row(ElementType::string, shape);
+        const auto first = stacked->strings().begin() + static_cast<std::ptrdiff_t>(index * count);
+        std::copy(first, first + static_cast<std::ptrdiff_t>(count), row.strings().begin());
+        return row;
+    }
+    const std::uint64_t row_bytes = count * size_of(stacked->type());
+    return {stacked->type(), shape, stacked->bytes().subspan(index * row_bytes, row_bytes), stacked};
+}
+
 ArrayFile array_file_kind(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     char head[6] = {};

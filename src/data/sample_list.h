@@ -1,12 +1,14 @@
 // samples.json: the order and the digests of samples saved in one folder (schema samples/1).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "tensor/tensor.h"
 
 namespace requal::data {
 
@@ -34,5 +36,8 @@ Json sample_list_document(const std::vector<SavedSample>& samples);
 /// What a file is by its first bytes.
 enum class ArrayFile { npy, npz, other };
 ArrayFile array_file_kind(const std::string& path);
+
+/// Sample `index` of an array whose first axis counts samples; shares the array's bytes.
+Tensor row_of(const std::shared_ptr<const Tensor>& stacked, std::uint64_t index);
 
 }  // namespace requal::data

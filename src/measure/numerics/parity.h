@@ -24,6 +24,11 @@ public:
     virtual Json describe() const = 0;            ///< toolchain, version, facts, or the saved file with digest
     /// Samples that it holds, for saved outputs; empty when it can run any number.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
+    /// Digest of the inputs that gave the saved outputs of a sample, where it was recorded.
+    virtual std::optional<Digest> inputs_digest(std::uint64_t index) const {
+        (void)index;
+        return std::nullopt;
+    }
 };
 
 /// Saved outputs (`infer --save` folder, or golden npz) as a side. A folder holds samples.json or is read in name order; a single
@@ -37,6 +42,7 @@ struct ParityOptions {
     Tolerance tolerance;                                  ///< for outputs not named below
     std::map<std::string, Tolerance> by_output;
     std::map<std::string, std::string> output_names;      ///< reference name -> candidate name (--map)
+    std::vector<std::string> only;                        ///< outputs of the reference to compare; empty: all
     bool parallel = false;                                ///< both sides at once
     /// Tolerance of an output that by_output does not name, when it depends on what is compared; `candidate` is the candidate's
     /// describe(). When empty, or when it gives nothing, `tolerance` holds.
@@ -59,7 +65,7 @@ struct ParityResult {
 
 /// Runs the reference on all samples (outputs go to an unlinked spool file in $TMPDIR unless parallel), then the candidate, comparing
 /// on the fly; memory does not grow with the number of samples. Different output names, types, shapes or counts are Error(input) that
-/// names them. A candidate's output that the reference does not have is an error too, unless --map names the pairs.
+/// names them; unless `only` chooses some, both sides must have as many outputs.
 ParityResult compare_outputs(const data::InputSource& inputs, const OpenSide& reference, const OpenSide& candidate,
                              const ParityOptions& options);
 
