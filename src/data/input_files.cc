@@ -30,7 +30,8 @@ std::uint64_t stacked_samples(const NamedTensors& arrays, const std::vector<Inpu
 /// One npz or npy file held in memory.
 class FileInputs final : public InputSource {
 public:
-    FileInputs(std::string path, std::string kind, const NamedTensors& arrays, const std::vector<InputPort>& ports)
+    FileInputs(std::string path, std::string kind, const NamedTensors& arrays,
+               const std::vector<InputPort>& ports)
         : path_(std::move(path)), kind_(std::move(kind)) {
         const std::uint64_t stacked = stacked_samples(arrays, ports);
         samples_ = stacked > 0 ? stacked : 1;
@@ -46,7 +47,8 @@ public:
     NamedTensors sample(std::uint64_t index) const override {
         NamedTensors result;
         for (const auto& [name, array] : arrays_) {
-            const bool row = stacked_ && !array->shape().empty() && array->shape().front() > static_cast<std::int64_t>(index);
+            const bool row = stacked_ && !array->shape().empty() &&
+                             array->shape().front() > static_cast<std::int64_t>(index);
             result.emplace_back(name, row ? row_of(array, index) : *array);
         }
         return result;
@@ -78,7 +80,8 @@ public:
         : folder_(std::move(folder)), samples_(std::move(samples)), ports_(std::move(ports)) {
         for (const SavedSample& entry : samples_) {
             if (entry.file.empty()) {
-                throw Error(ErrorKind::input, "sample '" + entry.name + "' has no file", folder_ + "/samples.json");
+                throw Error(ErrorKind::input, "sample '" + entry.name + "' has no file",
+                            folder_ + "/samples.json");
             }
         }
         sample(0);  // what is wrong with all of them is said before a runtime works
@@ -90,9 +93,14 @@ public:
         const std::string path = path_inside(folder_, samples_.at(index).file);
         NamedTensors arrays;
         switch (array_file_kind(path)) {
-            case ArrayFile::npz: arrays = read_npz_file(path); break;
-            case ArrayFile::npy: arrays.emplace_back(ports_.front().name, read_npy_file(path)); break;
-            case ArrayFile::other: throw Error(ErrorKind::input, "is neither npy nor npz", path);
+        case ArrayFile::npz:
+            arrays = read_npz_file(path);
+            break;
+        case ArrayFile::npy:
+            arrays.emplace_back(ports_.front().name, read_npy_file(path));
+            break;
+        case ArrayFile::other:
+            throw Error(ErrorKind::input, "is neither npy nor npz", path);
         }
         check_sample(arrays, ports_, path);
         return arrays;
@@ -129,8 +137,10 @@ private:
 
 void require_one_input(const std::vector<InputPort>& ports, const std::string& path) {
     if (ports.size() != 1) {
-        throw Error(ErrorKind::input, "npy files carry no names and the model has " + std::to_string(ports.size()) + " inputs", path,
-                    "save npz files with one array for each input");
+        throw Error(ErrorKind::input,
+                    "npy files carry no names and the model has " + std::to_string(ports.size()) +
+                        " inputs",
+                    path, "save npz files with one array for each input");
     }
 }
 
@@ -152,16 +162,22 @@ std::unique_ptr<InputSource> inputs_from_path(const std::string& path, std::vect
     }
     file_size(path);  // refuses what is no regular file, by its own message
     switch (array_file_kind(path)) {
-        case ArrayFile::npz: return std::make_unique<FileInputs>(path, "npz", read_npz_file(path), ports);
-        case ArrayFile::npy: {
-            require_one_input(ports, path);
-            return std::make_unique<FileInputs>(path, "npy", NamedTensors{{ports.front().name, read_npy_file(path)}}, ports);
-        }
-        case ArrayFile::other: break;
+    case ArrayFile::npz:
+        return std::make_unique<FileInputs>(path, "npz", read_npz_file(path), ports);
+    case ArrayFile::npy: {
+        require_one_input(ports, path);
+        return std::make_unique<FileInputs>(
+            path, "npy", NamedTensors{{ports.front().name, read_npy_file(path)}}, ports);
     }
-    throw Error(ErrorKind::input, "is neither npy nor npz", path, "give an .npz file with one array for each input, or a folder of them");
+    case ArrayFile::other:
+        break;
+    }
+    throw Error(ErrorKind::input, "is neither npy nor npz", path,
+                "give an .npz file with one array for each input, or a folder of them");
 }
 
-std::unique_ptr<InputSource> no_inputs(std::uint64_t count) { return std::make_unique<NoInputs>(count); }
+std::unique_ptr<InputSource> no_inputs(std::uint64_t count) {
+    return std::make_unique<NoInputs>(count);
+}
 
 }  // namespace requal::data

@@ -36,9 +36,10 @@ public:
 /// integers uniform over 0..9 (or low..high, both included) unless a range is given, booleans fair, strings one decimal digit.
 /// `shapes` fixes dynamic axes by input name; a dynamic axis left open is Error(usage) that names it and shows --shape.
 /// Equal for equal (seed, name, shape, type) on every machine; docs/formats/random-inputs.md says how.
-std::unique_ptr<InputSource> random_inputs(std::vector<InputPort> ports, std::uint64_t count, std::uint64_t seed,
-                                           const std::map<std::string, Shape>& shapes,
-                                           const std::map<std::string, std::pair<double, double>>& ranges = {});
+std::unique_ptr<InputSource>
+random_inputs(std::vector<InputPort> ports, std::uint64_t count, std::uint64_t seed,
+              const std::map<std::string, Shape>& shapes,
+              const std::map<std::string, std::pair<double, double>>& ranges = {});
 
 /// --inputs FILE.npz: one sample whose arrays are named as the inputs; or, when every array has one more leading axis than
 /// the port and all agree, that many samples. --inputs DIR: *.npz (one sample a file, in name order) or, for a model with one
@@ -50,7 +51,8 @@ std::unique_ptr<InputSource> inputs_from_path(const std::string& path, std::vect
 std::unique_ptr<InputSource> no_inputs(std::uint64_t count);
 
 /// Checks one sample against the ports: names, types, ranks, fixed dimensions. Error(input) with `source`.
-void check_sample(const NamedTensors& sample, const std::vector<InputPort>& ports, const std::string& source);
+void check_sample(const NamedTensors& sample, const std::vector<InputPort>& ports,
+                  const std::string& source);
 
 /// Digest of a sample: SHA-256 over each tensor in name order (name, type, shape, bytes). Equal content gives equal digests
 /// whatever the order.
@@ -58,10 +60,12 @@ Digest digest_of_sample(const NamedTensors& sample);
 
 /// Fixes dynamic axes: the shape of `port` with those of `shapes` filled in. Error(usage) when a name, rank or fixed dimension does
 /// not fit; axes left open stay -1.
-std::vector<InputPort> with_shapes(std::vector<InputPort> ports, const std::map<std::string, Shape>& shapes);
+std::vector<InputPort> with_shapes(std::vector<InputPort> ports,
+                                   const std::map<std::string, Shape>& shapes);
 
 /// Reads "NAME:1x3x320x320" and "NAME:LOW:HIGH" (the last ':' parts count, names may hold ':'); Error(usage) naming `option`.
 std::pair<std::string, Shape> parse_named_shape(std::string_view text, std::string_view option);
-std::pair<std::string, std::pair<double, double>> parse_named_range(std::string_view text, std::string_view option);
+std::pair<std::string, std::pair<double, double>> parse_named_range(std::string_view text,
+                                                                    std::string_view option);
 
 }  // namespace requal::data

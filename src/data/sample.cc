@@ -36,17 +36,19 @@ double parse_bound(std::string_view text, std::string_view whole, std::string_vi
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
-        throw Error(ErrorKind::usage, "'" + std::string(whole) + "' is not NAME:LOW:HIGH", std::string(option),
-                    "write for example image:0:255");
+        throw Error(ErrorKind::usage, "'" + std::string(whole) + "' is not NAME:LOW:HIGH",
+                    std::string(option), "write for example image:0:255");
     }
     return value;
 }
 
 }  // namespace
 
-void check_sample(const NamedTensors& sample, const std::vector<InputPort>& ports, const std::string& source) {
+void check_sample(const NamedTensors& sample, const std::vector<InputPort>& ports,
+                  const std::string& source) {
     for (const auto& [name, tensor] : sample) {
-        const auto port = std::find_if(ports.begin(), ports.end(), [&n = name](const InputPort& p) { return p.name == n; });
+        const auto port = std::find_if(ports.begin(), ports.end(),
+                                       [&n = name](const InputPort& p) { return p.name == n; });
         if (port == ports.end()) {
             throw Error(ErrorKind::input, "array '" + name + "' is no input of the model", source,
                         "its inputs are: " + list_of(ports));
@@ -54,7 +56,8 @@ void check_sample(const NamedTensors& sample, const std::vector<InputPort>& port
         const std::string where = source + ", array '" + name + "'";
         if (tensor.type() != port->type) {
             throw Error(ErrorKind::input,
-                        "type " + std::string(name_of(tensor.type())) + " where the model wants " + std::string(name_of(port->type)),
+                        "type " + std::string(name_of(tensor.type())) + " where the model wants " +
+                            std::string(name_of(port->type)),
                         where, "convert the array");
         }
         bool fits = tensor.shape().size() == port->shape.size();
@@ -62,18 +65,23 @@ void check_sample(const NamedTensors& sample, const std::vector<InputPort>& port
             fits = port->shape[axis] < 0 || port->shape[axis] == tensor.shape()[axis];
         }
         if (!fits) {
-            throw Error(ErrorKind::input, "shape " + text_of(tensor.shape()) + " where the model wants " + text_of(port->shape), where);
+            throw Error(ErrorKind::input,
+                        "shape " + text_of(tensor.shape()) + " where the model wants " +
+                            text_of(port->shape),
+                        where);
         }
     }
     for (const InputPort& port : ports) {
-        const auto matches =
-            std::count_if(sample.begin(), sample.end(), [&](const auto& item) { return item.first == port.name; });
+        const auto matches = std::count_if(sample.begin(), sample.end(), [&](const auto& item) {
+            return item.first == port.name;
+        });
         if (matches == 0) {
-            throw Error(ErrorKind::input, "no array for the model's input '" + port.name + "'", source,
-                        "arrays carry the names of the inputs: " + list_of(ports));
+            throw Error(ErrorKind::input, "no array for the model's input '" + port.name + "'",
+                        source, "arrays carry the names of the inputs: " + list_of(ports));
         }
         if (matches > 1) {
-            throw Error(ErrorKind::input, "two arrays for the model's input '" + port.name + "'", source);
+            throw Error(ErrorKind::input, "two arrays for the model's input '" + port.name + "'",
+                        source);
         }
     }
 }
@@ -83,7 +91,8 @@ Digest digest_of_sample(const NamedTensors& sample) {
     for (const auto& item : sample) {
         order.push_back(&item);
     }
-    std::sort(order.begin(), order.end(), [](const auto* left, const auto* right) { return left->first < right->first; });
+    std::sort(order.begin(), order.end(),
+              [](const auto* left, const auto* right) { return left->first < right->first; });
     Hasher hasher;
     for (const auto* item : order) {
         const Tensor& tensor = item->second;
@@ -104,11 +113,14 @@ Digest digest_of_sample(const NamedTensors& sample) {
     return hasher.finish();
 }
 
-std::vector<InputPort> with_shapes(std::vector<InputPort> ports, const std::map<std::string, Shape>& shapes) {
+std::vector<InputPort> with_shapes(std::vector<InputPort> ports,
+                                   const std::map<std::string, Shape>& shapes) {
     for (const auto& [name, shape] : shapes) {
-        const auto port = std::find_if(ports.begin(), ports.end(), [&n = name](const InputPort& p) { return p.name == n; });
+        const auto port = std::find_if(ports.begin(), ports.end(),
+                                       [&n = name](const InputPort& p) { return p.name == n; });
         if (port == ports.end()) {
-            throw Error(ErrorKind::usage, "the model has no input '" + name + "'", "--shape", "its inputs are: " + list_of(ports));
+            throw Error(ErrorKind::usage, "the model has no input '" + name + "'", "--shape",
+                        "its inputs are: " + list_of(ports));
         }
         bool fits = shape.size() == port->shape.size();
         for (std::size_t axis = 0; fits && axis < shape.size(); ++axis) {
@@ -116,7 +128,9 @@ std::vector<InputPort> with_shapes(std::vector<InputPort> ports, const std::map<
         }
         if (!fits) {
             throw Error(ErrorKind::usage,
-                        "shape " + text_of(shape) + " does not fit input '" + name + "', which is " + text_of(port->shape), "--shape");
+                        "shape " + text_of(shape) + " does not fit input '" + name +
+                            "', which is " + text_of(port->shape),
+                        "--shape");
         }
         port->shape = shape;
     }
@@ -126,27 +140,33 @@ std::vector<InputPort> with_shapes(std::vector<InputPort> ports, const std::map<
 std::pair<std::string, Shape> parse_named_shape(std::string_view text, std::string_view option) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) {
-        throw Error(ErrorKind::usage, "'" + std::string(text) + "' is not NAME:SHAPE", std::string(option),
-                    "write for example image:1x3x320x320");
+        throw Error(ErrorKind::usage, "'" + std::string(text) + "' is not NAME:SHAPE",
+                    std::string(option), "write for example image:1x3x320x320");
     }
     try {
         return {std::string(text.substr(0, colon)), parse_shape(text.substr(colon + 1))};
     } catch (const Error& error) {
-        throw Error(ErrorKind::usage, error.message(), std::string(option), "write for example image:1x3x320x320");
+        throw Error(ErrorKind::usage, error.message(), std::string(option),
+                    "write for example image:1x3x320x320");
     }
 }
 
-std::pair<std::string, std::pair<double, double>> parse_named_range(std::string_view text, std::string_view option) {
+std::pair<std::string, std::pair<double, double>> parse_named_range(std::string_view text,
+                                                                    std::string_view option) {
     const std::size_t second = text.rfind(':');
-    const std::size_t first = second == std::string_view::npos || second == 0 ? std::string_view::npos : text.rfind(':', second - 1);
+    const std::size_t first = second == std::string_view::npos || second == 0
+                                  ? std::string_view::npos
+                                  : text.rfind(':', second - 1);
     if (first == std::string_view::npos || first == 0) {
-        throw Error(ErrorKind::usage, "'" + std::string(text) + "' is not NAME:LOW:HIGH", std::string(option),
-                    "write for example image:0:255");
+        throw Error(ErrorKind::usage, "'" + std::string(text) + "' is not NAME:LOW:HIGH",
+                    std::string(option), "write for example image:0:255");
     }
     const double low = parse_bound(text.substr(first + 1, second - first - 1), text, option);
     const double high = parse_bound(text.substr(second + 1), text, option);
     if (low > high) {
-        throw Error(ErrorKind::usage, "the low end of '" + std::string(text) + "' is above its high end", std::string(option));
+        throw Error(ErrorKind::usage,
+                    "the low end of '" + std::string(text) + "' is above its high end",
+                    std::string(option));
     }
     return {std::string(text.substr(0, first)), {low, high}};
 }

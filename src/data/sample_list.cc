@@ -14,7 +14,8 @@ namespace requal::data {
 namespace {
 
 std::optional<Digest> digest_member(const Json& entry, std::string_view key) {
-    return entry.has(key) ? std::optional<Digest>(parse_digest(entry.at(key).as_string())) : std::nullopt;
+    return entry.has(key) ? std::optional<Digest>(parse_digest(entry.at(key).as_string()))
+                          : std::nullopt;
 }
 
 SavedSample read_entry(const Json& entry) {
@@ -44,12 +45,14 @@ std::vector<SavedSample> read_sample_list(const std::string& path) {
         for (const Json& entry : entries.as_array()) {
             samples.push_back(read_entry(entry));
             if (!names.insert(samples.back().name).second) {
-                throw Error(ErrorKind::input, "sample '" + samples.back().name + "' is listed twice");
+                throw Error(ErrorKind::input,
+                            "sample '" + samples.back().name + "' is listed twice");
             }
         }
         return samples;
     } catch (const Error& error) {
-        throw Error(error.kind(), error.message(), error.where().empty() ? path : error.where(), error.next());
+        throw Error(error.kind(), error.message(), error.where().empty() ? path : error.where(),
+                    error.next());
     }
 }
 
@@ -60,24 +63,28 @@ std::vector<SavedSample> list_samples(const std::string& folder, std::string_vie
     }
     std::vector<SavedSample> samples;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
         const std::filesystem::path& path = entry->path();
         if (path.extension() == extension && entry->is_regular_file(error)) {
-            samples.push_back({path.stem().string(), path.filename().string(), std::nullopt, std::nullopt});
+            samples.push_back(
+                {path.stem().string(), path.filename().string(), std::nullopt, std::nullopt});
         }
     }
     if (error) {
         throw_errno(error.value(), "read folder", folder);
     }
-    std::sort(samples.begin(), samples.end(),
-              [](const SavedSample& left, const SavedSample& right) { return left.file < right.file; });
+    std::sort(
+        samples.begin(), samples.end(),
+        [](const SavedSample& left, const SavedSample& right) { return left.file < right.file; });
     return samples;
 }
 
 Digest digest_of_samples(const std::string& folder, const std::vector<SavedSample>& samples) {
     Hasher hasher;
     for (const SavedSample& sample : samples) {
-        hasher.update(sample.name + '\0' + digest_of_file(path_inside(folder, sample.file)).hex() + '\n');
+        hasher.update(sample.name + '\0' + digest_of_file(path_inside(folder, sample.file)).hex() +
+                      '\n');
     }
     return hasher.finish();
 }
@@ -113,7 +120,8 @@ Tensor row_of(const std::shared_ptr<const Tensor>& stacked, std::uint64_t index)
         return row;
     }
     const std::uint64_t row_bytes = count * size_of(stacked->type());
-    return {stacked->type(), shape, stacked->bytes().subspan(index * row_bytes, row_bytes), stacked};
+    return {stacked->type(), shape, stacked->bytes().subspan(index * row_bytes, row_bytes),
+            stacked};
 }
 
 ArrayFile array_file_kind(const std::string& path) {
@@ -125,7 +133,8 @@ ArrayFile array_file_kind(const std::string& path) {
         return ArrayFile::npy;
     }
     // "PK\5\6" is an archive without members.
-    return bytes.starts_with("PK\3\4") || bytes.starts_with("PK\5\6") ? ArrayFile::npz : ArrayFile::other;
+    return bytes.starts_with("PK\3\4") || bytes.starts_with("PK\5\6") ? ArrayFile::npz
+                                                                      : ArrayFile::other;
 }
 
 }  // namespace requal::data

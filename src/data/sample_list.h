@@ -16,8 +16,9 @@ namespace requal::data {
 struct SavedSample {
     std::string name;
     std::string file;
-    std::optional<Digest> digest;          ///< of the file
-    std::optional<Digest> inputs_digest;   ///< digest_of_sample() of the inputs that gave these outputs
+    std::optional<Digest> digest;  ///< of the file
+    std::optional<Digest>
+        inputs_digest;  ///< digest_of_sample() of the inputs that gave these outputs
 };
 
 /// Reads a samples.json: the document samples/1, or a bare JSON array of names. Error(input) with file and what is wrong.

@@ -79,7 +79,8 @@ std::optional<std::uint64_t> meminfo_bytes(const std::string& root, std::string_
 std::optional<std::uint64_t> group_memory_bytes(const std::string& root) {
     const std::pair<const char*, const char*> places[] = {
         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+         "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
     for (const auto& [limit_path, used_path] : places) {
         const auto limit = number_of_file(root + limit_path);
         const auto used = number_of_file(root + used_path);
@@ -92,8 +93,9 @@ std::optional<std::uint64_t> group_memory_bytes(const std::string& root) {
 
 Json instruction_sets(const std::string& cpuinfo) {
     static const std::set<std::string, std::less<>> telling = {
-        "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_tile", "amx_int8",
-        "amx_bf16", "asimd", "asimdhp", "asimddp", "sve", "sve2", "bf16", "i8mm"};
+        "sse4_2",   "avx",         "avx2",     "fma",      "f16c",     "avx512f", "avx512_vnni",
+        "avx_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16", "asimd",   "asimdhp",
+        "asimddp",  "sve",         "sve2",     "bf16",     "i8mm"};
     std::string flags = field_of(cpuinfo, "flags");
     if (flags.empty()) {
         flags = field_of(cpuinfo, "Features");
@@ -115,10 +117,11 @@ Json instruction_sets(const std::string& cpuinfo) {
 std::vector<std::string> cpu_folders(const std::string& root) {
     std::vector<std::string> folders;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(root + "/sys/devices/system/cpu", error), end; !error && entry != end;
-         entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(root + "/sys/devices/system/cpu", error), end;
+         !error && entry != end; entry.increment(error)) {
         const std::string name = entry->path().filename().string();
-        if (name.starts_with("cpu") && name.size() > 3 && name.find_first_not_of("0123456789", 3) == std::string::npos) {
+        if (name.starts_with("cpu") && name.size() > 3 &&
+            name.find_first_not_of("0123456789", 3) == std::string::npos) {
             folders.push_back(entry->path().string());
         }
     }
@@ -130,7 +133,8 @@ std::string join(const std::set<std::string>& words) {
     return words.size() == 1 ? *words.begin() : std::string("mixed");
 }
 
-void add_frequencies(Json& conditions, std::vector<std::string>& unknown, const std::vector<std::string>& cpus) {
+void add_frequencies(Json& conditions, std::vector<std::string>& unknown,
+                     const std::vector<std::string>& cpus) {
     std::set<std::string> governors;
     std::optional<std::uint64_t> slowest, fastest;
     for (const std::string& cpu : cpus) {
@@ -171,7 +175,8 @@ void add_turbo(Json& conditions, std::vector<std::string>& unknown, const std::s
 void add_temperature(Json& conditions, std::vector<std::string>& unknown, const std::string& root) {
     std::optional<double> hottest;
     for (int zone = 0; zone < 64; ++zone) {
-        const auto millidegrees = number_of_file(root + "/sys/class/thermal/thermal_zone" + std::to_string(zone) + "/temp");
+        const auto millidegrees = number_of_file(root + "/sys/class/thermal/thermal_zone" +
+                                                 std::to_string(zone) + "/temp");
         if (millidegrees && *millidegrees < 200'000) {
             const double degrees = static_cast<double>(*millidegrees) / 1000;
             hottest = hottest ? std::max(*hottest, degrees) : degrees;
@@ -250,7 +255,8 @@ Json measurement_conditions(std::vector<std::string>& unknown, const std::string
         unknown.emplace_back("memory_available_bytes: /proc/meminfo cannot be read");
     }
     if (const auto cpuinfo = text_of_file(root + "/proc/cpuinfo")) {
-        result["virtualised"] = (" " + field_of(*cpuinfo, "flags") + " ").find(" hypervisor ") != std::string::npos;
+        result["virtualised"] =
+            (" " + field_of(*cpuinfo, "flags") + " ").find(" hypervisor ") != std::string::npos;
     }
     return result;
 }

@@ -44,8 +44,9 @@ bool take_varint(const std::string& bytes, std::size_t& position, std::uint64_t&
 /// True when the top level of a protobuf message looks like ONNX's ModelProto: known fields of the right wire type up to the
 /// graph (field 7). Source: onnx.proto3, message ModelProto.
 bool is_onnx_model(int fd, std::uint64_t size) {
-    const std::map<std::uint64_t, unsigned> wire_types = {{1, 0}, {2, 2}, {3, 2},  {4, 2},  {5, 0},  {6, 2},
-                                                          {7, 2}, {8, 2}, {14, 2}, {20, 2}, {25, 2}, {26, 2}};
+    const std::map<std::uint64_t, unsigned> wire_types = {{1, 0},  {2, 2},  {3, 2},  {4, 2},
+                                                          {5, 0},  {6, 2},  {7, 2},  {8, 2},
+                                                          {14, 2}, {20, 2}, {25, 2}, {26, 2}};
     std::uint64_t offset = 0;
     for (int fields = 0; fields < 4096 && offset < size; ++fields) {
         const std::string head = bytes_at(fd, offset, 20);
@@ -56,7 +57,8 @@ bool is_onnx_model(int fd, std::uint64_t size) {
             return false;
         }
         const auto known = wire_types.find(tag >> 3U);
-        if (known == wire_types.end() || known->second != (tag & 7U) || !take_varint(head, position, value)) {
+        if (known == wire_types.end() || known->second != (tag & 7U) ||
+            !take_varint(head, position, value)) {
             return false;
         }
         if (tag >> 3U == 7) {
@@ -76,7 +78,8 @@ std::string fixed_toolchain_of(const std::string& head) {
     }
     const bool openvino_ir = head.starts_with("<?xml") && head.find("<net") != std::string::npos;
     // An exported blob names the OpenVINO that wrote it near its beginning.
-    const bool openvino_blob = head.find("ov=20") != std::string::npos || head.find("<net name=") != std::string::npos ||
+    const bool openvino_blob = head.find("ov=20") != std::string::npos ||
+                               head.find("<net name=") != std::string::npos ||
                                head.find("<compiled_model") != std::string::npos;
     return openvino_ir || openvino_blob ? "openvino:cpu" : "";
 }
@@ -85,8 +88,8 @@ void require_memory(const Runnable& runnable) {
     const std::uint64_t available = runnable.remote.empty() ? machine::memory_available_bytes() : 0;
     if (available > 0 && runnable.size_bytes > available) {
         throw Error(ErrorKind::missing,
-                    "loading needs at least " + readable_bytes(runnable.size_bytes) + " and " + readable_bytes(available) +
-                        " of memory are free",
+                    "loading needs at least " + readable_bytes(runnable.size_bytes) + " and " +
+                        readable_bytes(available) + " of memory are free",
                     runnable.spec.artefact, "free memory, or run this side elsewhere with --on");
     }
 }
@@ -125,29 +128,34 @@ std::string toolchain_for(const std::string& path) {
     if (!fixed.empty()) {
         return fixed;
     }
-    return is_onnx_model(file.get(), static_cast<std::uint64_t>(status.st_size)) ? "onnxruntime:cpu" : "";
+    return is_onnx_model(file.get(), static_cast<std::uint64_t>(status.st_size)) ? "onnxruntime:cpu"
+                                                                                 : "";
 }
 
 Runnable resolve_runnable(toolchain::RunnableSpec spec, std::string remote) {
     Runnable runnable;
     if (spec.in_store) {
-        throw Error(ErrorKind::usage, "there is no store to take '" + spec.artefact + "' from", spec.text, "give a file");
+        throw Error(ErrorKind::usage, "there is no store to take '" + spec.artefact + "' from",
+                    spec.text, "give a file");
     }
     runnable.saved = spec.toolchain.empty() && is_saved_outputs(spec.artefact);
     if (runnable.saved) {
         if (!remote.empty()) {
-            throw Error(ErrorKind::usage, "saved outputs are read here and run nowhere", spec.text, "leave --on out for this side");
+            throw Error(ErrorKind::usage, "saved outputs are read here and run nowhere", spec.text,
+                        "leave --on out for this side");
         }
     } else {
         runnable.size_bytes = file_size(spec.artefact);
         if (runnable.size_bytes == 0) {
-            throw Error(ErrorKind::input, "is empty", spec.artefact, "give a model, an engine or saved outputs");
+            throw Error(ErrorKind::input, "is empty", spec.artefact,
+                        "give a model, an engine or saved outputs");
         }
         if (spec.toolchain.empty()) {
             runnable.toolchain_given = false;
             spec.toolchain = toolchain_for(spec.artefact);
             if (spec.toolchain.empty()) {
-                throw Error(ErrorKind::input, "cannot be told from its bytes which toolchain runs it", spec.artefact,
+                throw Error(ErrorKind::input,
+                            "cannot be told from its bytes which toolchain runs it", spec.artefact,
                             "name one: " + spec.artefact + "@onnxruntime:cpu");
             }
         }
@@ -171,22 +179,27 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
     static std::mutex mutex;
     static std::map<Key, std::shared_future<Digest>> known;
     const std::lock_guard lock(mutex);
-    const Key key{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    const Key key{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                  status.st_mtim.tv_nsec};
     auto found = known.find(key);
     if (found == known.end()) {
-        found = known.emplace(key, std::async(std::launch::async, digest_of_path, path).share()).first;
+        found =
+            known.emplace(key, std::async(std::launch::async, digest_of_path, path).share()).first;
     }
     return found->second;
 }
 
 RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner)
-    : runnable_(std::move(runnable)), runner_(std::move(runner)), digest_(digest_in_background(runnable_.spec.artefact)) {
+    : runnable_(std::move(runnable)), runner_(std::move(runner)),
+      digest_(digest_in_background(runnable_.spec.artefact)) {
     loaded_ = runner_->load(runnable_.spec.artefact, runnable_.spec.options);
 }
 
 RunningSide::~RunningSide() = default;
 
-NamedTensors RunningSide::outputs(std::uint64_t /*index*/, const NamedTensors& inputs) { return loaded_.run(inputs); }
+NamedTensors RunningSide::outputs(std::uint64_t /*index*/, const NamedTensors& inputs) {
+    return loaded_.run(inputs);
+}
 
 Json RunningSide::describe() const {
     Json result = Json::object();
@@ -201,8 +214,9 @@ Json RunningSide::describe() const {
     if (!runnable_.remote.empty()) {
         result["on"] = runnable_.remote;
     }
-    result["artefact"] = Json::object(
-        {{"path", runnable_.spec.artefact}, {"digest", digest_.get().text()}, {"size_bytes", runnable_.size_bytes}});
+    result["artefact"] = Json::object({{"path", runnable_.spec.artefact},
+                                       {"digest", digest_.get().text()},
+                                       {"size_bytes", runnable_.size_bytes}});
     result["facts"] = loaded_.facts();
     result["load_ms"] = static_cast<double>(loaded_.load_ns()) / 1e6;
     const std::uint64_t peak = runner_->peak_resident_bytes();
@@ -227,7 +241,9 @@ SideOpener::SideOpener(Runnable runnable, RunOptions options) : state_(std::make
 SideOpener::~SideOpener() = default;
 SideOpener::SideOpener(SideOpener&&) noexcept = default;
 
-const Runnable& SideOpener::runnable() const { return state_->runnable; }
+const Runnable& SideOpener::runnable() const {
+    return state_->runnable;
+}
 
 void SideOpener::start_program() {
     if (!state_->runnable.saved && !state_->program.valid() && !state_->side.valid()) {
@@ -237,14 +253,15 @@ void SideOpener::start_program() {
 
 void SideOpener::start_opening() {
     if (!state_->runnable.saved && !state_->program.valid() && !state_->side.valid()) {
-        state_->side = std::async(std::launch::async, start_and_load, state_->runnable, state_->options);
+        state_->side =
+            std::async(std::launch::async, start_and_load, state_->runnable, state_->options);
     }
 }
 
 std::unique_ptr<RunningSide> SideOpener::open_running() {
     if (state_->runnable.saved) {
-        throw Error(ErrorKind::usage, "is saved outputs, which cannot be run", state_->runnable.spec.text,
-                    "give a model or an engine with its toolchain");
+        throw Error(ErrorKind::usage, "is saved outputs, which cannot be run",
+                    state_->runnable.spec.text, "give a model or an engine with its toolchain");
     }
     if (state_->side.valid()) {
         return state_->side.get();
@@ -269,7 +286,8 @@ OpenSide open_runnable(Runnable runnable, RunOptions options) {
     return [opener] { return opener->open(); };
 }
 
-OpenSide open_runnable(const toolchain::RunnableSpec& spec, const std::string& remote, const RunOptions& options) {
+OpenSide open_runnable(const toolchain::RunnableSpec& spec, const std::string& remote,
+                       const RunOptions& options) {
     return open_runnable(resolve_runnable(spec, remote), options);
 }
 

@@ -24,11 +24,11 @@ struct RunOptions {
 
 /// A runnable argument about which everything is decided that can be decided without starting a runner.
 struct Runnable {
-    toolchain::RunnableSpec spec;       ///< spec.toolchain is filled in, unless `saved`
-    std::string remote;                 ///< "ssh://user@host[:port]", empty: this machine
-    bool saved = false;                 ///< saved outputs: no runner
-    bool toolchain_given = true;        ///< false: chosen by the artefact's bytes
-    std::uint64_t size_bytes = 0;       ///< of the artefact; 0 for a folder
+    toolchain::RunnableSpec spec;  ///< spec.toolchain is filled in, unless `saved`
+    std::string remote;            ///< "ssh://user@host[:port]", empty: this machine
+    bool saved = false;            ///< saved outputs: no runner
+    bool toolchain_given = true;   ///< false: chosen by the artefact's bytes
+    std::uint64_t size_bytes = 0;  ///< of the artefact; 0 for a folder
 };
 
 /// Toolchain that runs an artefact of these first bytes: ONNX model -> "onnxruntime:cpu", OpenVINO blob or IR -> "openvino:cpu";
@@ -75,8 +75,8 @@ public:
     SideOpener(SideOpener&&) noexcept;
 
     const Runnable& runnable() const;
-    void start_program();                         ///< in the background; errors come out of open()
-    void start_opening();                         ///< program and loading in the background (--parallel)
+    void start_program();  ///< in the background; errors come out of open()
+    void start_opening();  ///< program and loading in the background (--parallel)
     /// The running side; may be called once. Error when the runnable is saved outputs.
     std::unique_ptr<RunningSide> open_running();
     /// The running side, or the saved outputs; may be called once.
@@ -89,7 +89,8 @@ private:
 
 /// OpenSide of a runnable for compare_outputs(): opens when called.
 OpenSide open_runnable(Runnable runnable, RunOptions options = {});
-OpenSide open_runnable(const toolchain::RunnableSpec& spec, const std::string& remote, const RunOptions& options = {});
+OpenSide open_runnable(const toolchain::RunnableSpec& spec, const std::string& remote,
+                       const RunOptions& options = {});
 
 /// What a loaded runnable wants, as the `data` room sees it.
 std::vector<data::InputPort> ports_of(const toolchain::LoadedRunnable& loaded);

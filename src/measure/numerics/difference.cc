@@ -29,7 +29,9 @@ Family family_of(ElementType type) {
     return type == ElementType::string ? Family::text : Family::none;
 }
 
-bool is_64_bit(ElementType type) { return type == ElementType::int64 || type == ElementType::uint64; }
+bool is_64_bit(ElementType type) {
+    return type == ElementType::int64 || type == ElementType::uint64;
+}
 
 template <typename T>
 T element_at(const Tensor& tensor, std::uint64_t index) {
@@ -49,7 +51,8 @@ void convert_block(const Tensor& tensor, std::uint64_t first, std::size_t count,
 }
 
 template <typename Convert>
-void convert_half_block(const Tensor& tensor, std::uint64_t first, std::size_t count, double* target, Convert convert) {
+void convert_half_block(const Tensor& tensor, std::uint64_t first, std::size_t count,
+                        double* target, Convert convert) {
     for (std::size_t i = 0; i < count; ++i) {
         target[i] = static_cast<double>(convert(element_at<std::uint16_t>(tensor, first + i)));
     }
@@ -57,39 +60,67 @@ void convert_half_block(const Tensor& tensor, std::uint64_t first, std::size_t c
 
 void to_double(const Tensor& tensor, std::uint64_t first, std::size_t count, double* target) {
     switch (tensor.type()) {
-        case ElementType::float32: convert_block<float>(tensor, first, count, target); return;
-        case ElementType::float64: convert_block<double>(tensor, first, count, target); return;
-        case ElementType::float16: convert_half_block(tensor, first, count, target, half_to_float); return;
-        case ElementType::bfloat16: convert_half_block(tensor, first, count, target, bfloat16_to_float); return;
-        case ElementType::int8: convert_block<std::int8_t>(tensor, first, count, target); return;
-        case ElementType::int16: convert_block<std::int16_t>(tensor, first, count, target); return;
-        case ElementType::int32: convert_block<std::int32_t>(tensor, first, count, target); return;
-        case ElementType::int64: convert_block<std::int64_t>(tensor, first, count, target); return;
-        case ElementType::uint8: convert_block<std::uint8_t>(tensor, first, count, target); return;
-        case ElementType::uint16: convert_block<std::uint16_t>(tensor, first, count, target); return;
-        case ElementType::uint32: convert_block<std::uint32_t>(tensor, first, count, target); return;
-        case ElementType::uint64: convert_block<std::uint64_t>(tensor, first, count, target); return;
-        case ElementType::boolean:
-            for (std::size_t i = 0; i < count; ++i) {
-                target[i] = tensor.bytes()[first + i] == std::byte{0} ? 0 : 1;
-            }
-            return;
-        case ElementType::string:
-        case ElementType::complex64:
-        case ElementType::complex128: break;
+    case ElementType::float32:
+        convert_block<float>(tensor, first, count, target);
+        return;
+    case ElementType::float64:
+        convert_block<double>(tensor, first, count, target);
+        return;
+    case ElementType::float16:
+        convert_half_block(tensor, first, count, target, half_to_float);
+        return;
+    case ElementType::bfloat16:
+        convert_half_block(tensor, first, count, target, bfloat16_to_float);
+        return;
+    case ElementType::int8:
+        convert_block<std::int8_t>(tensor, first, count, target);
+        return;
+    case ElementType::int16:
+        convert_block<std::int16_t>(tensor, first, count, target);
+        return;
+    case ElementType::int32:
+        convert_block<std::int32_t>(tensor, first, count, target);
+        return;
+    case ElementType::int64:
+        convert_block<std::int64_t>(tensor, first, count, target);
+        return;
+    case ElementType::uint8:
+        convert_block<std::uint8_t>(tensor, first, count, target);
+        return;
+    case ElementType::uint16:
+        convert_block<std::uint16_t>(tensor, first, count, target);
+        return;
+    case ElementType::uint32:
+        convert_block<std::uint32_t>(tensor, first, count, target);
+        return;
+    case ElementType::uint64:
+        convert_block<std::uint64_t>(tensor, first, count, target);
+        return;
+    case ElementType::boolean:
+        for (std::size_t i = 0; i < count; ++i) {
+            target[i] = tensor.bytes()[first + i] == std::byte{0} ? 0 : 1;
+        }
+        return;
+    case ElementType::string:
+    case ElementType::complex64:
+    case ElementType::complex128:
+        break;
     }
-    throw Error(ErrorKind::internal, "elements of type " + std::string(name_of(tensor.type())) + " are not numbers");
+    throw Error(ErrorKind::internal,
+                "elements of type " + std::string(name_of(tensor.type())) + " are not numbers");
 }
 
 Int128 whole_at(const Tensor& tensor, std::uint64_t index) {
     switch (tensor.type()) {
-        case ElementType::int64: return element_at<std::int64_t>(tensor, index);
-        case ElementType::uint64: return element_at<std::uint64_t>(tensor, index);
-        default: {
-            double value = 0;  // exact: every other whole type has at most 32 bits
-            to_double(tensor, index, 1, &value);
-            return static_cast<std::int64_t>(value);
-        }
+    case ElementType::int64:
+        return element_at<std::int64_t>(tensor, index);
+    case ElementType::uint64:
+        return element_at<std::uint64_t>(tensor, index);
+    default: {
+        double value = 0;  // exact: every other whole type has at most 32 bits
+        to_double(tensor, index, 1, &value);
+        return static_cast<std::int64_t>(value);
+    }
     }
 }
 
@@ -121,13 +152,14 @@ ArgmaxCount compare_argmax(const Tensor& reference, const Tensor& candidate) {
     const std::size_t row_bytes = length * size_of(reference.type());
     std::vector<double> left(length), right(length);
     for (std::uint64_t row = 0; row < result.rows; ++row) {
-        if (same_type && std::memcmp(reference.bytes().data() + row * row_bytes, candidate.bytes().data() + row * row_bytes,
-                                     row_bytes) == 0) {
+        if (same_type && std::memcmp(reference.bytes().data() + row * row_bytes,
+                                     candidate.bytes().data() + row * row_bytes, row_bytes) == 0) {
             continue;
         }
         to_double(reference, row * length, length, left.data());
         to_double(candidate, row * length, length, right.data());
-        result.disagreements += argmax_of(left.data(), length) != argmax_of(right.data(), length) ? 1 : 0;
+        result.disagreements +=
+            argmax_of(left.data(), length) != argmax_of(right.data(), length) ? 1 : 0;
     }
     return result;
 }
@@ -148,7 +180,9 @@ Json index_json(std::uint64_t flat, const Shape& shape) {
 
 }  // namespace
 
-std::string_view name_of(ToleranceRule rule) { return rule == ToleranceRule::sum ? "sum" : "either"; }
+std::string_view name_of(ToleranceRule rule) {
+    return rule == ToleranceRule::sum ? "sum" : "either";
+}
 
 ToleranceRule parse_tolerance_rule(std::string_view word) {
     if (word == "sum") {
@@ -157,18 +191,20 @@ ToleranceRule parse_tolerance_rule(std::string_view word) {
     if (word == "either") {
         return ToleranceRule::either;
     }
-    throw Error(ErrorKind::usage, "unknown tolerance rule '" + std::string(word) + "'", {}, "use sum or either");
+    throw Error(ErrorKind::usage, "unknown tolerance rule '" + std::string(word) + "'", {},
+                "use sum or either");
 }
 
 void Difference::add(const Tensor& reference, const Tensor& candidate) {
     const Family family = family_of(reference.type());
     if (family != family_of(candidate.type()) || family == Family::none) {
-        throw Error(ErrorKind::input, "type " + std::string(requal::name_of(candidate.type())) + " cannot be compared with the reference's " +
+        throw Error(ErrorKind::input, "type " + std::string(requal::name_of(candidate.type())) +
+                                          " cannot be compared with the reference's " +
                                           std::string(requal::name_of(reference.type())));
     }
     if (reference.shape() != candidate.shape()) {
-        throw Error(ErrorKind::input,
-                    "shape " + text_of(candidate.shape()) + " is not the reference's " + text_of(reference.shape()));
+        throw Error(ErrorKind::input, "shape " + text_of(candidate.shape()) +
+                                          " is not the reference's " + text_of(reference.shape()));
     }
     DifferenceKernel kernel(*this);
     const std::uint64_t count = reference.count();
@@ -180,12 +216,14 @@ void Difference::add(const Tensor& reference, const Tensor& candidate) {
         const bool exact_whole = is_64_bit(reference.type()) || is_64_bit(candidate.type());
         Block a, b, d;
         for (std::uint64_t first = 0; first < count; first += DifferenceKernel::block) {
-            const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(DifferenceKernel::block, count - first));
+            const auto length = static_cast<std::size_t>(
+                std::min<std::uint64_t>(DifferenceKernel::block, count - first));
             to_double(candidate, first, length, a.data());
             to_double(reference, first, length, b.data());
             if (exact_whole) {
                 for (std::size_t i = 0; i < length; ++i) {
-                    d[i] = static_cast<double>(whole_at(candidate, first + i) - whole_at(reference, first + i));
+                    d[i] = static_cast<double>(whole_at(candidate, first + i) -
+                                               whole_at(reference, first + i));
                 }
             } else {
                 for (std::size_t i = 0; i < length; ++i) {
@@ -209,7 +247,8 @@ void Difference::add(const Tensor& reference, const Tensor& candidate) {
 
 void Difference::merge(const Difference& other) {
     const bool other_is_worse =
-        worst_nonfinite_ ? false : other.worst_nonfinite_ || other.max_abs_ > max_abs_ || samples_ == 0;
+        worst_nonfinite_ ? false
+                         : other.worst_nonfinite_ || other.max_abs_ > max_abs_ || samples_ == 0;
     if (other_is_worse) {
         worst_nonfinite_ = other.worst_nonfinite_;
         worst_sample_ = samples_ + other.worst_sample_;
@@ -256,11 +295,13 @@ double Difference::rmse() const {
 double Difference::cosine() const {
     // Square roots first: the product of the sums could overflow.
     const double scale = std::sqrt(norm_a_) * std::sqrt(norm_b_);
-    return scale > 0 ? std::clamp(dot_ / scale, -1.0, 1.0) : std::numeric_limits<double>::quiet_NaN();
+    return scale > 0 ? std::clamp(dot_ / scale, -1.0, 1.0)
+                     : std::numeric_limits<double>::quiet_NaN();
 }
 
 double Difference::snr_db() const {
-    return sum_squares_ > 0 ? 10 * std::log10(norm_b_ / sum_squares_) : std::numeric_limits<double>::infinity();
+    return sum_squares_ > 0 ? 10 * std::log10(norm_b_ / sum_squares_)
+                            : std::numeric_limits<double>::infinity();
 }
 
 Verdict Difference::verdict() const {

@@ -21,7 +21,8 @@ struct Tolerance {
     double atol = 0;
     double rtol = 0;
     ToleranceRule rule = ToleranceRule::sum;
-    bool accept_nonfinite = false;  ///< NaN and Inf that both sides have at the same place do not fail (numpy's equal_nan)
+    bool accept_nonfinite =
+        false;  ///< NaN and Inf that both sides have at the same place do not fail (numpy's equal_nan)
 };
 
 /// Running difference of candidate (a) against reference (b) over any number of samples. Computed in float64; 64-bit
@@ -39,19 +40,23 @@ public:
     void merge(const Difference& other);
 
     double max_abs() const { return max_abs_; }
-    double max_rel() const { return max_rel_; }   ///< |a-b|/|b|, elements with b = 0 left out unless a = 0 too
+    double max_rel() const {
+        return max_rel_;
+    }  ///< |a-b|/|b|, elements with b = 0 left out unless a = 0 too
     double mean_abs() const;
     double rmse() const;
-    double cosine() const;                        ///< of all elements together; NaN when a side is all zero
-    double snr_db() const;                        ///< 10 log10(sum b^2 / sum (a-b)^2); +inf when equal
-    std::uint64_t nan() const { return nan_; }    ///< in the candidate
+    double cosine() const;  ///< of all elements together; NaN when a side is all zero
+    double snr_db() const;  ///< 10 log10(sum b^2 / sum (a-b)^2); +inf when equal
+    std::uint64_t nan() const { return nan_; }  ///< in the candidate
     std::uint64_t inf() const { return inf_; }
     std::uint64_t reference_nan() const { return reference_nan_; }
     std::uint64_t reference_inf() const { return reference_inf_; }
     std::uint64_t outside() const { return outside_; }
     std::uint64_t count() const { return count_; }
     std::uint64_t samples() const { return samples_; }
-    std::uint64_t nonfinite_pairs() const { return nonfinite_pairs_; }  ///< pairs that are not both finite
+    std::uint64_t nonfinite_pairs() const {
+        return nonfinite_pairs_;
+    }  ///< pairs that are not both finite
     /// Where the worst element is: the first pair that is not finite on both sides and not equal, else the first of the largest
     /// |a - b|. The index is flat within the sample.
     std::uint64_t worst_sample() const { return worst_sample_; }
@@ -84,8 +89,10 @@ private:
     double max_abs_ = 0, max_rel_ = 0, sum_abs_ = 0, sum_squares_ = 0;
     double dot_ = 0, norm_a_ = 0, norm_b_ = 0;
     double needed_atol_ = 0, needed_rtol_ = 0, worst_reference_ = 0, worst_candidate_ = 0;
-    std::uint64_t nan_ = 0, inf_ = 0, reference_nan_ = 0, reference_inf_ = 0, outside_ = 0, count_ = 0, samples_ = 0, exact_ = 0;
-    std::uint64_t nonfinite_pairs_ = 0, worst_sample_ = 0, worst_index_ = 0, argmax_disagreements_ = 0, argmax_rows_ = 0;
+    std::uint64_t nan_ = 0, inf_ = 0, reference_nan_ = 0, reference_inf_ = 0, outside_ = 0,
+                  count_ = 0, samples_ = 0, exact_ = 0;
+    std::uint64_t nonfinite_pairs_ = 0, worst_sample_ = 0, worst_index_ = 0,
+                  argmax_disagreements_ = 0, argmax_rows_ = 0;
     bool worst_nonfinite_ = false;
     Shape worst_shape_;  ///< of the sample that holds the worst element
     std::uint64_t histogram_[histogram_bins] = {};

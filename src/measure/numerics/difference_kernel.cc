@@ -15,9 +15,9 @@ constexpr std::size_t lanes = 4;
 /// 10^(i - 20) for the borders of the histogram's bins.
 // Written out, so that the compiler's exact decimal conversion gives them and not repeated multiplication.
 constexpr std::array<double, Difference::histogram_bins> decades = {
-        1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7,
-        1e-6,  1e-5,  1e-4,  1e-3,  1e-2,  1e-1,  1e0,   1e1,   1e2,   1e3,   1e4,   1e5,  1e6,  1e7,
-        1e8,   1e9,   1e10,  1e11,  1e12,  1e13,  1e14,  1e15,  1e16,  1e17,  1e18,  1e19};
+    1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7,
+    1e-6,  1e-5,  1e-4,  1e-3,  1e-2,  1e-1,  1e0,   1e1,   1e2,   1e3,   1e4,   1e5,  1e6,  1e7,
+    1e8,   1e9,   1e10,  1e11,  1e12,  1e13,  1e14,  1e15,  1e16,  1e17,  1e18,  1e19};
 
 /// Bin of a magnitude > 0: the decade is estimated from the binary exponent and put right with one look at the border.
 std::size_t bin_of(double magnitude) {
@@ -41,7 +41,9 @@ bool all_finite(const double* values, std::size_t count) {
     return finite;
 }
 
-double larger(double left, double right) { return left < right ? right : left; }
+double larger(double left, double right) {
+    return left < right ? right : left;
+}
 
 double sum_of(const std::array<double, lanes>& values) {
     return (values[0] + values[1]) + (values[2] + values[3]);
@@ -53,13 +55,17 @@ double max_of(const std::array<double, lanes>& values) {
 
 }  // namespace
 
-double histogram_border(int bin) { return decades.at(static_cast<std::size_t>(bin)); }
+double histogram_border(int bin) {
+    return decades.at(static_cast<std::size_t>(bin));
+}
 
 template <ToleranceRule rule>
-void DifferenceKernel::sum_lanes(const double* a, const double* b, const double* d, std::size_t count) {
+void DifferenceKernel::sum_lanes(const double* a, const double* b, const double* d,
+                                 std::size_t count) {
     const double atol = into_.tolerance_.atol;
     const double rtol = into_.tolerance_.rtol;
-    std::array<double, lanes> max_abs{}, max_rel{}, sum_abs{}, squares{}, dot{}, norm_a{}, norm_b{}, need_atol{}, need_rtol{};
+    std::array<double, lanes> max_abs{}, max_rel{}, sum_abs{}, squares{}, dot{}, norm_a{}, norm_b{},
+        need_atol{}, need_rtol{};
     std::array<std::uint64_t, lanes> outside{}, exact{};
     const auto one = [&](std::size_t i, std::size_t lane) {
         const double magnitude = std::fabs(d[i]);
@@ -118,8 +124,8 @@ void DifferenceKernel::note_worst(std::uint64_t index, double a, double b) {
     into_.worst_reference_ = b;
 }
 
-void DifferenceKernel::add_finite(const double* a, const double* b, const double* d, std::size_t count,
-                                  const std::uint64_t* index) {
+void DifferenceKernel::add_finite(const double* a, const double* b, const double* d,
+                                  std::size_t count, const std::uint64_t* index) {
     if (count == 0) {
         return;
     }
@@ -135,7 +141,9 @@ void DifferenceKernel::add_finite(const double* a, const double* b, const double
         into_.max_abs_ = block_max_;
         if (!into_.worst_nonfinite_) {
             const auto at = static_cast<std::size_t>(
-                std::find_if(d, d + count, [&](double value) { return std::fabs(value) == block_max_; }) - d);
+                std::find_if(d, d + count,
+                             [&](double value) { return std::fabs(value) == block_max_; }) -
+                d);
             note_worst(index[at], a[at], b[at]);
         }
     }
@@ -146,8 +154,8 @@ void DifferenceKernel::add_finite(const double* a, const double* b, const double
     }
 }
 
-void DifferenceKernel::add_with_nonfinite(const double* a, const double* b, const double* d, std::size_t count,
-                                          std::uint64_t first) {
+void DifferenceKernel::add_with_nonfinite(const double* a, const double* b, const double* d,
+                                          std::size_t count, std::uint64_t first) {
     std::array<double, block> finite_a{}, finite_b{}, finite_d{};
     std::array<std::uint64_t, block> index{};
     std::size_t finite = 0;
@@ -178,7 +186,8 @@ void DifferenceKernel::add_with_nonfinite(const double* a, const double* b, cons
     add_finite(finite_a.data(), finite_b.data(), finite_d.data(), finite, index.data());
 }
 
-void DifferenceKernel::add(const double* a, const double* b, const double* d, std::size_t count, std::uint64_t first) {
+void DifferenceKernel::add(const double* a, const double* b, const double* d, std::size_t count,
+                           std::uint64_t first) {
     if (!all_finite(a, count) || !all_finite(b, count)) {
         add_with_nonfinite(a, b, d, count, first);
         return;

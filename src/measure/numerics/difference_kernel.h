@@ -17,15 +17,18 @@ public:
 
     /// Adds `count` <= block pairs: candidate `a`, reference `b`, `d` = a - b (already exact for integers). `first` is the flat
     /// index of the first pair within the sample.
-    void add(const double* a, const double* b, const double* d, std::size_t count, std::uint64_t first);
+    void add(const double* a, const double* b, const double* d, std::size_t count,
+             std::uint64_t first);
     /// Adds `count` pairs that can only be equal or not.
     void add_equality(std::uint64_t index, bool equal);
 
 private:
-    void add_finite(const double* a, const double* b, const double* d, std::size_t count, const std::uint64_t* index);
+    void add_finite(const double* a, const double* b, const double* d, std::size_t count,
+                    const std::uint64_t* index);
     template <ToleranceRule rule>
     void sum_lanes(const double* a, const double* b, const double* d, std::size_t count);
-    void add_with_nonfinite(const double* a, const double* b, const double* d, std::size_t count, std::uint64_t first);
+    void add_with_nonfinite(const double* a, const double* b, const double* d, std::size_t count,
+                            std::uint64_t first);
     void note_worst(std::uint64_t index, double a, double b);
 
     Difference& into_;

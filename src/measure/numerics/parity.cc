@@ -26,7 +26,8 @@ std::string names_of(const NamedTensors& tensors) {
 
 Error names_differ(const NamedTensors& reference, const NamedTensors& candidate) {
     return {ErrorKind::input,
-            "outputs do not match: the reference has " + names_of(reference) + "; the candidate has " + names_of(candidate),
+            "outputs do not match: the reference has " + names_of(reference) +
+                "; the candidate has " + names_of(candidate),
             {},
             "pair renamed outputs with --map REF=CAND, or choose outputs with --output NAME"};
 }
@@ -36,15 +37,17 @@ class Comparison {
 public:
     explicit Comparison(const ParityOptions& options) : options_(options) {}
 
-    void add(const NamedTensors& reference, const NamedTensors& candidate, const OutputSource& candidate_side,
-             const std::string& sample_name) {
+    void add(const NamedTensors& reference, const NamedTensors& candidate,
+             const OutputSource& candidate_side, const std::string& sample_name) {
         if (outputs_.empty()) {
             pair_names(reference, candidate);
-            const Json description = options_.default_tolerance ? candidate_side.describe() : Json::object();
+            const Json description =
+                options_.default_tolerance ? candidate_side.describe() : Json::object();
             for (const auto& [name, partner] : pairs_) {
                 outputs_.emplace_back(
-                    name, Difference(tolerance_of(name, find_tensor(reference, name)->type(),
-                                                  find_tensor(candidate, partner)->type(), description)));
+                    name,
+                    Difference(tolerance_of(name, find_tensor(reference, name)->type(),
+                                            find_tensor(candidate, partner)->type(), description)));
             }
         }
         for (std::size_t i = 0; i < pairs_.size(); ++i) {
@@ -56,7 +59,8 @@ public:
             try {
                 outputs_[i].second.add(*left, *right);
             } catch (const Error& error) {
-                throw Error(error.kind(), error.message(), "output '" + pairs_[i].first + "', sample '" + sample_name + "'",
+                throw Error(error.kind(), error.message(),
+                            "output '" + pairs_[i].first + "', sample '" + sample_name + "'",
                             error.next());
             }
         }
@@ -72,22 +76,25 @@ private:
 
     void pair_names(const NamedTensors& reference, const NamedTensors& candidate) {
         for (const auto& [name, partner] : options_.output_names) {
-            if (find_tensor(reference, name) == nullptr || find_tensor(candidate, partner) == nullptr) {
-                throw Error(ErrorKind::input, "no such pair of outputs: the reference has " + names_of(reference) + "; the candidate has " +
-                                                  names_of(candidate),
+            if (find_tensor(reference, name) == nullptr ||
+                find_tensor(candidate, partner) == nullptr) {
+                throw Error(ErrorKind::input,
+                            "no such pair of outputs: the reference has " + names_of(reference) +
+                                "; the candidate has " + names_of(candidate),
                             "--map " + name + "=" + partner);
             }
         }
         for (const std::string& name : options_.only) {
             if (find_tensor(reference, name) == nullptr) {
-                throw Error(ErrorKind::input, "the reference has no output '" + name + "'", "--output",
-                            "its outputs are: " + names_of(reference));
+                throw Error(ErrorKind::input, "the reference has no output '" + name + "'",
+                            "--output", "its outputs are: " + names_of(reference));
             }
         }
         std::size_t chosen = 0;
         for (const auto& item : reference) {
             const bool wanted = options_.only.empty() ||
-                                std::find(options_.only.begin(), options_.only.end(), item.first) != options_.only.end();
+                                std::find(options_.only.begin(), options_.only.end(), item.first) !=
+                                    options_.only.end();
             if (!wanted) {
                 continue;
             }
@@ -102,14 +109,16 @@ private:
             throw names_differ(reference, candidate);
         }
         for (const auto& [name, tolerance] : options_.by_output) {
-            if (std::none_of(pairs_.begin(), pairs_.end(), [&n = name](const auto& pair) { return pair.first == n; })) {
+            if (std::none_of(pairs_.begin(), pairs_.end(),
+                             [&n = name](const auto& pair) { return pair.first == n; })) {
                 throw Error(ErrorKind::input, "no output '" + name + "' is compared", "--tolerance",
                             "outputs are: " + names_of(reference));
             }
         }
     }
 
-    Tolerance tolerance_of(const std::string& name, ElementType reference, ElementType candidate, const Json& description) const {
+    Tolerance tolerance_of(const std::string& name, ElementType reference, ElementType candidate,
+                           const Json& description) const {
         const auto given = options_.by_output.find(name);
         if (given != options_.by_output.end()) {
             return given->second;
@@ -131,17 +140,21 @@ private:
 void require_size(const OutputSource& side, std::uint64_t samples, std::string_view which) {
     const std::optional<std::uint64_t> held = side.size();
     if (held && *held != samples) {
-        throw Error(ErrorKind::input, "the " + std::string(which) + " holds " + std::to_string(*held) + " saved samples and there are " +
+        throw Error(ErrorKind::input, "the " + std::string(which) + " holds " +
+                                          std::to_string(*held) + " saved samples and there are " +
                                           std::to_string(samples) + " inputs");
     }
 }
 
-void require_equal_inputs(const OutputSource& reference, const OutputSource& candidate, std::uint64_t index) {
+void require_equal_inputs(const OutputSource& reference, const OutputSource& candidate,
+                          std::uint64_t index) {
     const std::optional<Digest> left = reference.inputs_digest(index);
     const std::optional<Digest> right = candidate.inputs_digest(index);
     if (left && right && *left != *right) {
-        throw Error(ErrorKind::input, "sample " + std::to_string(index) + " of the two sides was saved for different inputs", {},
-                    "save both with the same inputs");
+        throw Error(ErrorKind::input,
+                    "sample " + std::to_string(index) +
+                        " of the two sides was saved for different inputs",
+                    {}, "save both with the same inputs");
     }
 }
 
@@ -271,8 +284,8 @@ void finish(ParityResult& result, Comparison& comparison) {
     }
 }
 
-ParityResult compare_together(const data::InputSource& inputs, const OpenSide& reference, const OpenSide& candidate,
-                              const ParityOptions& options) {
+ParityResult compare_together(const data::InputSource& inputs, const OpenSide& reference,
+                              const OpenSide& candidate, const ParityOptions& options) {
     ParityResult result;
     Comparison comparison(options);
     Steps steps(options.progress_name, inputs.size());
@@ -290,8 +303,8 @@ ParityResult compare_together(const data::InputSource& inputs, const OpenSide& r
     return result;
 }
 
-ParityResult compare_in_turn(const data::InputSource& inputs, const OpenSide& open_reference, const OpenSide& open_candidate,
-                             const ParityOptions& options) {
+ParityResult compare_in_turn(const data::InputSource& inputs, const OpenSide& open_reference,
+                             const OpenSide& open_candidate, const ParityOptions& options) {
     ParityResult result;
     Comparison comparison(options);
     std::unique_ptr<OutputSource> reference = open_reference();
@@ -317,8 +330,8 @@ ParityResult compare_in_turn(const data::InputSource& inputs, const OpenSide& op
         if (reference) {
             require_equal_inputs(*reference, *candidate, result.samples);
         }
-        comparison.add(reference ? reference->outputs(result.samples, sample) : spool->read(), outputs, *candidate,
-                       inputs.sample_name(result.samples));
+        comparison.add(reference ? reference->outputs(result.samples, sample) : spool->read(),
+                       outputs, *candidate, inputs.sample_name(result.samples));
         steps.advance();
     }
     if (reference) {
@@ -331,8 +344,8 @@ ParityResult compare_in_turn(const data::InputSource& inputs, const OpenSide& op
 
 }  // namespace
 
-ParityResult compare_outputs(const data::InputSource& inputs, const OpenSide& reference, const OpenSide& candidate,
-                             const ParityOptions& options) {
+ParityResult compare_outputs(const data::InputSource& inputs, const OpenSide& reference,
+                             const OpenSide& candidate, const ParityOptions& options) {
     return options.parallel ? compare_together(inputs, reference, candidate, options)
                             : compare_in_turn(inputs, reference, candidate, options);
 }

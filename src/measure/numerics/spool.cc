@@ -24,7 +24,8 @@ FileDescriptor open_unlinked(const std::string& folder) {
     std::string name = folder + "/requal-spool-XXXXXX";
     file.reset(::mkostemp(name.data(), O_CLOEXEC));
     if (!file) {
-        throw Error(ErrorKind::storage, std::string("cannot make a temporary file: ") + std::strerror(errno), folder,
+        throw Error(ErrorKind::storage,
+                    std::string("cannot make a temporary file: ") + std::strerror(errno), folder,
                     "set TMPDIR to a folder that can be written");
     }
     ::unlink(name.c_str());
@@ -52,7 +53,8 @@ void Spool::put(const void* bytes, std::size_t size) {
         flush();
     }
     if (size > head_.size()) {
-        write_all(file_.get(), std::span<const std::byte>(static_cast<const std::byte*>(bytes), size), folder_);
+        write_all(file_.get(),
+                  std::span<const std::byte>(static_cast<const std::byte*>(bytes), size), folder_);
         return;
     }
     std::memcpy(head_.data() + head_used_, bytes, size);

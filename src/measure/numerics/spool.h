@@ -28,9 +28,9 @@ private:
 
     std::string folder_;
     FileDescriptor file_;
-    std::vector<std::byte> head_;      ///< small pieces on their way out
+    std::vector<std::byte> head_;  ///< small pieces on their way out
     std::size_t head_used_ = 0;
-    std::vector<std::byte> sample_;    ///< bytes of the sample read last
+    std::vector<std::byte> sample_;  ///< bytes of the sample read last
 };
 
 }  // namespace requal::measure

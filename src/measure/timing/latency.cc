@@ -19,7 +19,8 @@ double binomial_cdf(std::uint64_t n, double q, std::int64_t k) {
     if (k < 0) {
         return 0;
     }
-    return boost::math::cdf(boost::math::binomial_distribution<double>(static_cast<double>(n), q), static_cast<double>(k));
+    return boost::math::cdf(boost::math::binomial_distribution<double>(static_cast<double>(n), q),
+                            static_cast<double>(k));
 }
 
 /// Smallest k in [0, n] whose P(B <= k) reaches `probability`; n + 1 when none does.
@@ -37,7 +38,9 @@ std::int64_t smallest_reaching(std::uint64_t n, double q, double probability) {
     return low;
 }
 
-std::string sample_text(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " sample" : " samples"); }
+std::string sample_text(std::uint64_t count) {
+    return std::to_string(count) + (count == 1 ? " sample" : " samples");
+}
 
 }  // namespace
 
@@ -57,9 +60,13 @@ double LatencyStatistics::mean_ms() const {
     return sum / static_cast<double>(sorted_.size()) * ns_to_ms;
 }
 
-double LatencyStatistics::min_ms() const { return sorted_.empty() ? 0 : static_cast<double>(sorted_.front()) * ns_to_ms; }
+double LatencyStatistics::min_ms() const {
+    return sorted_.empty() ? 0 : static_cast<double>(sorted_.front()) * ns_to_ms;
+}
 
-double LatencyStatistics::max_ms() const { return sorted_.empty() ? 0 : static_cast<double>(sorted_.back()) * ns_to_ms; }
+double LatencyStatistics::max_ms() const {
+    return sorted_.empty() ? 0 : static_cast<double>(sorted_.back()) * ns_to_ms;
+}
 
 double LatencyStatistics::standard_deviation_ms() const {
     if (sorted_.size() < 2) {
@@ -83,10 +90,13 @@ std::optional<Percentile> LatencyStatistics::percentile(double q, double confide
     if (static_cast<double>(n) * (1 - q) < 1 - 1e-9) {
         return std::nullopt;
     }
-    const auto at = [&](std::uint64_t rank) { return static_cast<double>(sorted_[rank - 1]) * ns_to_ms; };
+    const auto at = [&](std::uint64_t rank) {
+        return static_cast<double>(sorted_[rank - 1]) * ns_to_ms;
+    };
     Percentile result;
     const double exact_rank = std::ceil(static_cast<double>(n) * q - 1e-9);
-    result.value_ms = at(static_cast<std::uint64_t>(std::clamp(exact_rank, 1.0, static_cast<double>(n))));
+    result.value_ms =
+        at(static_cast<std::uint64_t>(std::clamp(exact_rank, 1.0, static_cast<double>(n))));
     // Lower rank l: the largest with P(B <= l - 1) <= alpha / 2. Upper rank u: the smallest with P(B <= u - 1) >= 1 - alpha / 2.
     const double tail = (1 - confidence) / 2;
     std::int64_t lower = smallest_reaching(n, q, tail);
@@ -123,7 +133,8 @@ Json LatencyStatistics::to_json() const {
             result[name + "_ms"] = nullptr;
             result[name + "_ci_low_ms"] = nullptr;
             result[name + "_ci_high_ms"] = nullptr;
-            unknown.push_back(name + "_ms: " + sample_text(samples()) + " cannot bear it; it needs " +
+            unknown.push_back(name + "_ms: " + sample_text(samples()) +
+                              " cannot bear it; it needs " +
                               std::to_string(static_cast<int>(std::lround(1 / (1 - wanted.q)))));
             continue;
         }
@@ -131,7 +142,8 @@ Json LatencyStatistics::to_json() const {
         const auto bound = [&](const std::string& key, const std::optional<double>& value) {
             result[key] = value ? Json(*value) : Json();
             if (!value) {
-                unknown.push_back(key + ": " + sample_text(samples()) + " cannot bound it with 95 % confidence");
+                unknown.push_back(key + ": " + sample_text(samples()) +
+                                  " cannot bound it with 95 % confidence");
             }
         };
         bound(name + "_ci_low_ms", found->ci_low_ms);

@@ -14,7 +14,7 @@ namespace requal::measure {
 /// Source: Hahn and Meeker, "Statistical Intervals", section 5.2 (distribution-free confidence intervals for percentiles).
 struct Percentile {
     double value_ms = 0;
-    std::optional<double> ci_low_ms;   ///< absent when the samples cannot bear the bound
+    std::optional<double> ci_low_ms;  ///< absent when the samples cannot bear the bound
     std::optional<double> ci_high_ms;
 };
 
