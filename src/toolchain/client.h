@@ -18,9 +18,10 @@ namespace requal::toolchain {
 struct RunnerOptions {
     std::string toolchain;                        ///< "onnxruntime:cpu"; the part before ':' names the program
     std::string remote;                           ///< "ssh://user@host[:port]", empty: this machine
+    std::string program;                          ///< of the runner, here or over there; empty: it is found
     std::int64_t start_timeout_ns = 60'000'000'000;
     std::int64_t answer_timeout_ns = 600'000'000'000;  ///< for load, run and build; < 0: none
-    std::uint64_t memory_limit_bytes = 0;         ///< resident memory of the runner, 0: none
+    std::uint64_t memory_limit_bytes = 0;         ///< resident memory of the runner, 0: none; a remote one watches itself
 };
 
 /// Result of a timing loop.
@@ -63,6 +64,7 @@ private:
     std::vector<Port> inputs_, outputs_;
     Json facts_;
     std::int64_t load_ns_ = 0;
+    std::int64_t slowest_run_ns_ = 0;             ///< seen so far, for the deadline of timing loops
 };
 
 /// A running runner program. A crash, a hang, a flood, too much memory or another protocol version is Error(toolchain) whose
@@ -88,6 +90,10 @@ private:
     std::unique_ptr<State> state_;
 };
 
+/// Files that `path` needs beside itself, relative to its folder: external data of a model, the .bin of an OpenVINO IR, the
+/// context binary of an EP context model. Error(input) when one would lie outside the folder.
+std::vector<std::string> companions_of(const std::string& path);
+
 /// Path of the program `requal-runner-NAME`: in $REQUAL_RUNNERS (colon-separated), ../libexec/requal beside this executable, PATH.
 std::optional<std::string> find_runner_program(const std::string& name);
 /// Names of all runner programs found (each once).
@@ -101,6 +107,9 @@ struct RunnableSpec {
     Json options = Json::object();
     std::string text;        ///< as the user wrote it
 };
+/// The last '@' that is followed by a toolchain name begins the toolchain; a path that exists as a whole is an artefact.
+/// Values are percent-decoded; true, false, integers and decimal numbers become such unless they hold a percent escape.
+/// Error(usage), or Error(input) for a YAML file.
 RunnableSpec parse_runnable(const std::string& argument);
 
 }  // namespace requal::toolchain
