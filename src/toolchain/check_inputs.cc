@@ -1,9 +1,8 @@
-#include "toolchain/runner.h"
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/text.h"
-
-#include <algorithm>
+#include "toolchain/runner.h"
 
 namespace requal::toolchain {
 
@@ -21,8 +20,9 @@ bool fits(const Shape& allowed, const Shape& given) {
     if (allowed.empty()) {
         return true;
     }
-    return std::equal(allowed.begin(), allowed.end(), given.begin(), given.end(),
-                      [](std::int64_t port, std::int64_t tensor) { return port < 0 || port == tensor; });
+    return std::equal(
+        allowed.begin(), allowed.end(), given.begin(), given.end(),
+        [](std::int64_t port, std::int64_t tensor) { return port < 0 || port == tensor; });
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
 #include "toolchain/client.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "toolchain/conversation.h"
-#include "toolchain/remote_files.h"
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "toolchain/conversation.h"
+#include "toolchain/remote_files.h"
 
 namespace requal::toolchain {
 
@@ -34,7 +34,8 @@ std::vector<Port> read_ports(const Json& list) {
         port.name = item.at("name").as_string();
         port.type = parse_element_type(item.at("type").as_string());
         if (item.at("shape").as_array().size() > dimensions_limit) {
-            protocol_broken(port.name + " has " + std::to_string(item.at("shape").size()) + " dimensions");
+            protocol_broken(port.name + " has " + std::to_string(item.at("shape").size()) +
+                            " dimensions");
         }
         for (const Json& dimension : item.at("shape").as_array()) {
             port.shape.push_back(std::max<std::int64_t>(dimension.as_integer(), -1));
@@ -50,8 +51,9 @@ std::int64_t times(std::uint64_t count, std::int64_t each) {
     if (each <= 0 || count == 0) {
         return 0;
     }
-    return count > static_cast<std::uint64_t>(most / each) ? most
-                                                           : static_cast<std::int64_t>(count) * each;
+    return count > static_cast<std::uint64_t>(most / each)
+               ? most
+               : static_cast<std::int64_t>(count) * each;
 }
 
 std::string file_name(const std::string& path) {
@@ -89,7 +91,9 @@ struct Runner::State {
 Runner::Runner(const RunnerOptions& options) : state_(std::make_unique<State>(options)) {}
 Runner::~Runner() = default;
 
-const Json& Runner::capabilities() const { return state_->conversation.capabilities(); }
+const Json& Runner::capabilities() const {
+    return state_->conversation.capabilities();
+}
 
 LoadedRunnable Runner::load(const std::string& path, const Json& options) {
     const std::string doing = "loading " + file_name(path);
@@ -103,7 +107,8 @@ LoadedRunnable Runner::load(const std::string& path, const Json& options) {
     } else {
         request.header["path"] = absolute(path);
     }
-    const Message answer = state_->conversation.call(std::move(request), state_->timeout_ns(), doing);
+    const Message answer =
+        state_->conversation.call(std::move(request), state_->timeout_ns(), doing);
     return state_->read(doing, [&] {
         LoadedRunnable loaded;
         loaded.runner_ = this;
@@ -142,7 +147,8 @@ Json Runner::build(const std::string& model_path, const std::string& output_path
     facts["build_ns"] = answer.header.at("build_ns");
     if (state_->conversation.remote()) {
         Json files = Json::array();
-        for (std::string& path : state_->files.fetch(answer.header.get("files"), reserved, output_path)) {
+        for (std::string& path :
+             state_->files.fetch(answer.header.get("files"), reserved, output_path)) {
             files.push_back(std::move(path));
         }
         facts["files"] = std::move(files);
@@ -154,7 +160,9 @@ std::uint64_t Runner::peak_resident_bytes() const {
     return state_->conversation.remote() ? 0 : state_->conversation.child().peak_resident_bytes();
 }
 
-std::string Runner::stderr_tail() { return state_->conversation.child().stderr_tail(); }
+std::string Runner::stderr_tail() {
+    return state_->conversation.child().stderr_tail();
+}
 
 NamedTensors LoadedRunnable::run(const NamedTensors& inputs) {
     Conversation& conversation = runner_->state_->conversation;
@@ -162,7 +170,8 @@ NamedTensors LoadedRunnable::run(const NamedTensors& inputs) {
     Message request;
     request.header = Json::object({{"type", "run"}, {"handle", handle_}});
     attach_tensors(request, inputs, conversation.input_region());
-    const Message answer = conversation.call(std::move(request), runner_->state_->timeout_ns(), doing);
+    const Message answer =
+        conversation.call(std::move(request), runner_->state_->timeout_ns(), doing);
     return runner_->state_->read(doing, [&] {
         slowest_run_ns_ = std::max(slowest_run_ns_, answer.header.at("run_ns").as_integer());
         return detach_tensors(answer, conversation.output_region());
@@ -187,10 +196,12 @@ TimingSeries LoadedRunnable::time(const NamedTensors& inputs, const TimingReques
             (slowest_run_ns_ > 0 ? times(static_cast<std::uint64_t>(time_factor), slowest_run_ns_)
                                  : unknown_run_ns) +
             std::max<std::int64_t>(request.pause_ns, 0);
-        const std::int64_t by_runs =
-            request.runs > 0 ? times(request.runs, each) : std::numeric_limits<std::int64_t>::max() / 4;
-        const std::int64_t by_duration =
-            request.duration_ns > 0 ? request.duration_ns : std::numeric_limits<std::int64_t>::max() / 4;
+        const std::int64_t by_runs = request.runs > 0
+                                         ? times(request.runs, each)
+                                         : std::numeric_limits<std::int64_t>::max() / 4;
+        const std::int64_t by_duration = request.duration_ns > 0
+                                             ? request.duration_ns
+                                             : std::numeric_limits<std::int64_t>::max() / 4;
         timeout = std::min(timeout, std::numeric_limits<std::int64_t>::max() / 4) +
                   times(request.warmup_runs, each) + std::min(by_runs, by_duration);
     }
@@ -209,7 +220,8 @@ TimingSeries LoadedRunnable::time(const NamedTensors& inputs, const TimingReques
             protocol_broken("its timing series is not a row of int64 of the length asked for");
         }
         series.durations_ns.resize(static_cast<std::size_t>(durations->count()));
-        std::memcpy(series.durations_ns.data(), durations->bytes().data(), durations->bytes().size());
+        std::memcpy(series.durations_ns.data(), durations->bytes().data(),
+                    durations->bytes().size());
         if (std::any_of(series.durations_ns.begin(), series.durations_ns.end(),
                         [](std::int64_t duration) { return duration < 0; })) {
             protocol_broken("its timing series has negative durations");
@@ -230,7 +242,8 @@ Json LoadedRunnable::profile(const NamedTensors& inputs) {
 void LoadedRunnable::unload() {
     Message request;
     request.header = Json::object({{"type", "unload"}, {"handle", handle_}});
-    runner_->state_->conversation.call(std::move(request), runner_->state_->timeout_ns(), "unloading");
+    runner_->state_->conversation.call(std::move(request), runner_->state_->timeout_ns(),
+                                       "unloading");
     handle_ = 0;
 }
 

@@ -16,21 +16,22 @@ namespace requal::toolchain {
 
 /// How a runner is started and bounded.
 struct RunnerOptions {
-    std::string toolchain;                        ///< "onnxruntime:cpu"; the part before ':' names the program
-    std::string remote;                           ///< "ssh://user@host[:port]", empty: this machine
-    std::string program;                          ///< of the runner, here or over there; empty: it is found
+    std::string toolchain;  ///< "onnxruntime:cpu"; the part before ':' names the program
+    std::string remote;     ///< "ssh://user@host[:port]", empty: this machine
+    std::string program;    ///< of the runner, here or over there; empty: it is found
     std::int64_t start_timeout_ns = 60'000'000'000;
     std::int64_t answer_timeout_ns = 600'000'000'000;  ///< for load, run and build; < 0: none
-    std::uint64_t memory_limit_bytes = 0;         ///< resident memory of the runner, 0: none; a remote one watches itself
+    std::uint64_t memory_limit_bytes =
+        0;  ///< resident memory of the runner, 0: none; a remote one watches itself
 };
 
 /// Result of a timing loop.
 struct TimingSeries {
-    std::vector<std::int64_t> durations_ns;       ///< of the counted runs, in order
+    std::vector<std::int64_t> durations_ns;  ///< of the counted runs, in order
     std::int64_t first_run_ns = 0;
     std::int64_t load_ns = 0;
     std::uint64_t warmup_runs = 0;
-    std::int64_t timer_overhead_ns = 0;           ///< median of back-to-back clock reads inside the runner
+    std::int64_t timer_overhead_ns = 0;  ///< median of back-to-back clock reads inside the runner
 };
 
 /// Request for a timing loop: stops at the first of the two bounds that is > 0 after warm-up.
@@ -38,7 +39,7 @@ struct TimingRequest {
     std::uint64_t warmup_runs = 10;
     std::uint64_t runs = 100;
     std::int64_t duration_ns = 0;
-    std::int64_t pause_ns = 0;                    ///< idle time between runs
+    std::int64_t pause_ns = 0;  ///< idle time between runs
 };
 
 class Runner;
@@ -64,7 +65,7 @@ private:
     std::vector<Port> inputs_, outputs_;
     Json facts_;
     std::int64_t load_ns_ = 0;
-    std::int64_t slowest_run_ns_ = 0;             ///< seen so far, for the deadline of timing loops
+    std::int64_t slowest_run_ns_ = 0;  ///< seen so far, for the deadline of timing loops
 };
 
 /// A running runner program. A crash, a hang, a flood, too much memory or another protocol version is Error(toolchain) whose
@@ -80,8 +81,9 @@ public:
     /// `path` is a file here; a remote runner gets its bytes (and those of its companions, e.g. external data or .bin).
     LoadedRunnable load(const std::string& path, const Json& options = Json::object());
     /// Builds into `output_path` here (fetched when remote). Returns the runner's facts.
-    Json build(const std::string& model_path, const std::string& output_path, const Json& options = Json::object());
-    std::uint64_t peak_resident_bytes() const;    ///< of the runner process; 0 when remote
+    Json build(const std::string& model_path, const std::string& output_path,
+               const Json& options = Json::object());
+    std::uint64_t peak_resident_bytes() const;  ///< of the runner process; 0 when remote
     std::string stderr_tail();
 
 private:
@@ -101,11 +103,11 @@ std::vector<std::string> list_runner_programs();
 
 /// A runnable argument: `[store:]ARTEFACT[@TOOLCHAIN[?key=value&…]]`, a YAML file that says the same, or saved outputs.
 struct RunnableSpec {
-    std::string artefact;    ///< path or name
+    std::string artefact;  ///< path or name
     bool in_store = false;
-    std::string toolchain;   ///< empty: chosen by the artefact's kind
+    std::string toolchain;  ///< empty: chosen by the artefact's kind
     Json options = Json::object();
-    std::string text;        ///< as the user wrote it
+    std::string text;  ///< as the user wrote it
 };
 /// The last '@' that is followed by a toolchain name begins the toolchain; a path that exists as a whole is an artefact.
 /// Values are percent-decoded; true, false, integers and decimal numbers become such unless they hold a percent escape.

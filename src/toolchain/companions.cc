@@ -1,14 +1,15 @@
 // Which files belong to a model. An ONNX file is walked by its protobuf field numbers (onnx.proto3) without being read into
 // memory: a model of many gigabytes is only mapped, and what its tensors hold is skipped.
-#include "base/error.h"
-#include "base/file.h"
-#include "toolchain/client.h"
 #include "toolchain/companions.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "toolchain/client.h"
 
 namespace requal::toolchain {
 
@@ -169,10 +170,13 @@ private:
         case Kind::node:
             return field == node_attribute ? std::optional(Kind::attribute) : std::nullopt;
         case Kind::attribute:
-            return field == attribute_tensor || field == attribute_tensors   ? std::optional(Kind::tensor)
-                   : field == attribute_graph || field == attribute_graphs   ? std::optional(Kind::graph)
-                   : field == attribute_sparse || field == attribute_sparses ? std::optional(Kind::sparse)
-                                                                             : std::nullopt;
+            return field == attribute_tensor || field == attribute_tensors
+                       ? std::optional(Kind::tensor)
+                   : field == attribute_graph || field == attribute_graphs
+                       ? std::optional(Kind::graph)
+                   : field == attribute_sparse || field == attribute_sparses
+                       ? std::optional(Kind::sparse)
+                       : std::nullopt;
         case Kind::sparse:
             return field == sparse_values || field == sparse_indices ? std::optional(Kind::tensor)
                                                                      : std::nullopt;
@@ -241,8 +245,10 @@ std::vector<std::string> companions_of(const std::string& path) {
         folder = ".";
     }
     if (file.extension() == ".xml") {
-        const std::string weights = std::filesystem::path(file.filename()).replace_extension(".bin").string();
-        return file_exists(folder + "/" + weights) ? std::vector{weights} : std::vector<std::string>();
+        const std::string weights =
+            std::filesystem::path(file.filename()).replace_extension(".bin").string();
+        return file_exists(folder + "/" + weights) ? std::vector{weights}
+                                                   : std::vector<std::string>();
     }
     if (file.extension() != ".onnx") {
         return {};
@@ -257,8 +263,9 @@ std::vector<std::string> companions_of(const std::string& path) {
                 throw Error(ErrorKind::input, "it does not exist");
             }
         } catch (const Error& error) {
-            throw Error(ErrorKind::input, "it needs the file \"" + name + "\" beside it: " + error.message(),
-                        path, "copy the model together with its files");
+            throw Error(ErrorKind::input,
+                        "it needs the file \"" + name + "\" beside it: " + error.message(), path,
+                        "copy the model together with its files");
         }
     }
     return names;

@@ -1,14 +1,14 @@
 #include "toolchain/conversation.h"
 
-#include "base/cancel.h"
-#include "base/document.h"
-#include "base/text.h"
-#include "toolchain/remote.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
+
+#include "base/cancel.h"
+#include "base/document.h"
+#include "base/text.h"
+#include "toolchain/remote.h"
 
 namespace requal::toolchain {
 
@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr int shm_in_number = 3;
 constexpr int shm_out_number = 4;
-constexpr int ssh_failed = 255;          // exit status of ssh itself
-constexpr int command_not_found = 127;   // of the shell over there
+constexpr int ssh_failed = 255;         // exit status of ssh itself
+constexpr int command_not_found = 127;  // of the shell over there
 constexpr std::size_t last_lines = 3;
 constexpr std::size_t line_length = 200;
 
@@ -79,9 +79,9 @@ void Conversation::start() {
         child.extra_fds = {{in_->fd(), shm_in_number}, {out_->fd(), shm_out_number}};
     }
     child_ = std::make_unique<Child>(child);
-    channel_ = std::make_unique<FrameChannel>(
-        child_->output_fd(), child_->input_fd(), FrameLimits{},
-        Watch{[this] { watch(); }, 50'000'000, cancellation_fd()});
+    channel_ =
+        std::make_unique<FrameChannel>(child_->output_fd(), child_->input_fd(), FrameLimits{},
+                                       Watch{[this] { watch(); }, 50'000'000, cancellation_fd()});
 }
 
 /// Looked at about 20 times a second while the runner works.
@@ -131,9 +131,10 @@ void Conversation::greet() {
                         text_or_empty(answer.header.get("next")));
         }
         if (!version.is_integer() || !answer.header.get("capabilities").is_object()) {
-            give_up(Error(ErrorKind::toolchain,
-                          "breaks the runner protocol: its greeting lacks protocol or capabilities"),
-                    doing);
+            give_up(
+                Error(ErrorKind::toolchain,
+                      "breaks the runner protocol: its greeting lacks protocol or capabilities"),
+                doing);
         }
         capabilities_ = answer.header.get("capabilities");
         if (!(answer.header.get("shared_memory") == Json(true))) {
@@ -182,8 +183,9 @@ Message Conversation::call(Message request, std::int64_t timeout_ns, const std::
     }
     const Json& header = answer->header;
     if (header.get("type").as_string() == "error") {
-        throw Error(kind_of(text_or_empty(header.get("kind"))), text_or_empty(header.get("message")),
-                    text_or_empty(header.get("where")), text_or_empty(header.get("next")));
+        throw Error(kind_of(text_or_empty(header.get("kind"))),
+                    text_or_empty(header.get("message")), text_or_empty(header.get("where")),
+                    text_or_empty(header.get("next")));
     }
     return std::move(*answer);
 }
@@ -228,7 +230,8 @@ void Conversation::give_up(const Error& cause, const std::string& doing) {
         if (child_->exit_code() == ssh_failed) {
             why_ended_ = "the machine cannot be reached";
             throw Error(ErrorKind::missing, "the machine cannot be reached through ssh" + words,
-                        options_.remote, "try `ssh -o BatchMode=yes` to it: no password is ever asked for");
+                        options_.remote,
+                        "try `ssh -o BatchMode=yes` to it: no password is ever asked for");
         }
         if (child_->exit_code() == command_not_found) {
             why_ended_ = "there is no such program";

@@ -1,14 +1,14 @@
 // One runner process and the requests to it: started, watched while it works, and explained when it fails.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <string>
+
 #include "base/error.h"
 #include "base/process.h"
 #include "toolchain/client.h"
 #include "toolchain/frame.h"
-
-#include <cstdint>
-#include <memory>
-#include <string>
 
 namespace requal::toolchain {
 

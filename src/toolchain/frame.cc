@@ -1,7 +1,5 @@
 #include "toolchain/frame.h"
 
-#include "base/error.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -13,14 +11,18 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
+
 namespace requal::toolchain {
 
 namespace {
 
 constexpr char magic[4] = {'R', 'Q', 'F', '1'};
-constexpr std::size_t prefix_bytes = 12;                          // magic, header size, attachment count
-constexpr std::size_t read_ahead_bytes = std::size_t{64} << 10;   // one read for the usual small frame
-constexpr std::size_t first_block_bytes = std::size_t{64} << 20;  // a declared size is believed up to here
+constexpr std::size_t prefix_bytes = 12;  // magic, header size, attachment count
+constexpr std::size_t read_ahead_bytes = std::size_t{64}
+                                         << 10;  // one read for the usual small frame
+constexpr std::size_t first_block_bytes = std::size_t{64}
+                                          << 20;  // a declared size is believed up to here
 constexpr int header_depth = 64;
 
 [[noreturn]] void broken(std::string message) {

@@ -22,33 +22,37 @@ inline constexpr int protocol_version = 1;
 /// Limits on what a peer may send before it is taken for broken.
 struct FrameLimits {
     std::uint64_t json_bytes = std::uint64_t{64} << 20;
-    std::uint64_t attachment_bytes = std::uint64_t{1} << 36;  ///< of all attachments of a frame together
+    std::uint64_t attachment_bytes = std::uint64_t{1}
+                                     << 36;  ///< of all attachments of a frame together
     std::uint32_t attachments = 65536;
 };
 
 /// A message: JSON header (with "type" and "id") and attachments (npy tensors or raw bytes).
 struct Message {
     Json header;
-    std::vector<std::string> blobs;  ///< raw attachments; tensors travel as npy bytes named in header.tensors[]
+    std::vector<std::string>
+        blobs;  ///< raw attachments; tensors travel as npy bytes named in header.tensors[]
 };
 
 /// What is looked after while a channel waits for its peer.
 struct Watch {
-    std::function<void()> check;                  ///< called about every `interval_ns` of waiting; may throw
+    std::function<void()> check;  ///< called about every `interval_ns` of waiting; may throw
     std::int64_t interval_ns = 50'000'000;
-    int wake_fd = -1;                             ///< `check` is called at once when this becomes readable
+    int wake_fd = -1;  ///< `check` is called at once when this becomes readable
 };
 
 /// A region shared by client and local runner (memfd, inherited as a descriptor). Tensors in it are named by offset and
 /// size in header.tensors[] instead of travelling as attachments.
 class SharedRegion {
 public:
-    static std::shared_ptr<SharedRegion> create(std::uint64_t size_bytes);  ///< grows on demand through grow()
+    static std::shared_ptr<SharedRegion>
+    create(std::uint64_t size_bytes);  ///< grows on demand through grow()
     static std::shared_ptr<SharedRegion> attach(int fd);
     ~SharedRegion();
     int fd() const;
     std::span<std::byte> bytes();
-    void grow(std::uint64_t size_bytes);  ///< the other side sees the new size with refresh(); never shrinks
+    void grow(std::uint64_t
+                  size_bytes);  ///< the other side sees the new size with refresh(); never shrinks
     void refresh();
     /// Keeps the present mapping alive: tensors in the region hold it, so that growing cannot pull it from under them.
     std::shared_ptr<const void> keeper() const;
@@ -80,7 +84,7 @@ private:
     FrameLimits limits_;
     Watch watch_;
     std::int64_t checked_ns_ = 0;
-    std::string buffer_;       ///< bytes read and not yet taken
+    std::string buffer_;  ///< bytes read and not yet taken
     std::size_t taken_ = 0;
 };
 

@@ -1,7 +1,5 @@
 #include "toolchain/peer_watch.h"
 
-#include "base/file.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -13,6 +11,8 @@
 #include <filesystem>
 #include <mutex>
 #include <thread>
+
+#include "base/file.h"
 
 namespace requal::toolchain {
 

@@ -1,11 +1,11 @@
 #include "toolchain/remote.h"
 
-#include "base/error.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
+
+#include "base/error.h"
 
 namespace requal::toolchain {
 
@@ -110,8 +110,8 @@ std::vector<std::string> ssh_command(const RemoteHost& host, const std::string& 
         command.emplace_back("ssh");
     }
     // No password prompt, no terminal, no agent or port forwarding; a dead connection is noticed.
-    for (const char* word : {"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o",
-                             "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"}) {
+    for (const char* word : {"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20",
+                             "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"}) {
         command.emplace_back(word);
     }
     if (host.port != 0) {

@@ -1,14 +1,14 @@
 #include "toolchain/remote_files.h"
 
-#include "base/digest.h"
-#include "base/file.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+
+#include "base/digest.h"
+#include "base/file.h"
 
 namespace requal::toolchain {
 
@@ -27,7 +27,8 @@ std::string folder_of(const std::string& path) {
     return folder.empty() ? "." : folder;
 }
 
-std::size_t read_at(int fd, char* target, std::size_t size, std::uint64_t offset, const std::string& path) {
+std::size_t read_at(int fd, char* target, std::size_t size, std::uint64_t offset,
+                    const std::string& path) {
     std::size_t filled = 0;
     while (filled < size) {
         const ssize_t got =
@@ -105,8 +106,9 @@ std::vector<std::string> RemoteFiles::fetch(const Json& names, const std::string
     std::vector<std::string> paths{output_path};
     bool main_seen = false;
     if (!names.is_array()) {
-        conversation_.give_up(Error(ErrorKind::toolchain, "breaks the runner protocol: its build names no files"),
-                              "building");
+        conversation_.give_up(
+            Error(ErrorKind::toolchain, "breaks the runner protocol: its build names no files"),
+            "building");
     }
     // The companions first: the main file appears when it is complete with all that it needs.
     for (const Json& item : names.as_array()) {
@@ -122,9 +124,10 @@ std::vector<std::string> RemoteFiles::fetch(const Json& names, const std::string
             }
             path = path_inside(folder, name.substr(prefix.size()));
         } catch (const Error& error) {
-            conversation_.give_up(Error(ErrorKind::toolchain, "names a file that leaves its folder: \"" +
-                                                                  name + "\" (" + error.message() + ")"),
-                                  "building");
+            conversation_.give_up(
+                Error(ErrorKind::toolchain, "names a file that leaves its folder: \"" + name +
+                                                "\" (" + error.message() + ")"),
+                "building");
         }
         make_folders(folder_of(path));
         fetch_one(name, path);
@@ -152,12 +155,13 @@ void RemoteFiles::fetch_one(const std::string& name, const std::string& path) {
         const Json& size_json = answer.header.get("size_bytes");
         const std::int64_t now = size_json.is_integer() ? size_json.as_integer() : -1;
         const bool first = offset == 0;
-        if (now < 0 || static_cast<std::uint64_t>(now) > fetch_limit_bytes || answer.blobs.size() != 1 ||
-            (!first && static_cast<std::uint64_t>(now) != size) ||
+        if (now < 0 || static_cast<std::uint64_t>(now) > fetch_limit_bytes ||
+            answer.blobs.size() != 1 || (!first && static_cast<std::uint64_t>(now) != size) ||
             answer.blobs.front().size() > static_cast<std::uint64_t>(now) - offset ||
             (answer.blobs.front().empty() && offset < static_cast<std::uint64_t>(now))) {
-            conversation_.give_up(Error(ErrorKind::toolchain, "breaks the runner protocol: pieces of a file "
-                                                              "do not fit together"),
+            conversation_.give_up(Error(ErrorKind::toolchain,
+                                        "breaks the runner protocol: pieces of a file "
+                                        "do not fit together"),
                                   doing);
         }
         if (first) {
@@ -170,8 +174,8 @@ void RemoteFiles::fetch_one(const std::string& name, const std::string& path) {
         offset += answer.blobs.front().size();
     } while (offset < size);
     if (hasher.finish().hex() != announced) {
-        throw Error(ErrorKind::storage, "its bytes were damaged on the way from the other machine", path,
-                    "build it again");
+        throw Error(ErrorKind::storage, "its bytes were damaged on the way from the other machine",
+                    path, "build it again");
     }
     file.commit();
 }

@@ -1,11 +1,11 @@
 // Files on their way to and from a remote runner, in pieces and with their digests.
 #pragma once
 
-#include "toolchain/conversation.h"
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include "toolchain/conversation.h"
 
 namespace requal::toolchain {
 

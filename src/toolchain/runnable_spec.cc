@@ -1,15 +1,15 @@
 // Reading of runnable arguments: [store:]ARTEFACT[@TOOLCHAIN[?key=value&…]], or a YAML file that says the same.
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "base/yaml.h"
-#include "toolchain/client.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
 #include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/yaml.h"
+#include "toolchain/client.h"
 
 namespace requal::toolchain {
 
@@ -19,7 +19,9 @@ constexpr std::string_view store_prefix = "store:";
 constexpr std::array<std::string_view, 5> known_runners{"onnxruntime", "openvino", "tensorrt",
                                                         "tensorrt-rtx", "scripted"};
 
-bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_lower_or_digit(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
 
 bool is_word(std::string_view text) {
     return !text.empty() && text.size() <= 64 && text.front() >= 'a' && text.front() <= 'z' &&
@@ -92,8 +94,9 @@ Json typed_value(std::string_view text, const std::string& option) {
     const std::size_t digits = text.starts_with('-') ? 1 : 0;
     if (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') {
         // 007 is a name, not seven
-        const bool padded = text.size() > digits + 1 && text[digits] == '0' && text[digits + 1] != '.' &&
-                            text[digits + 1] != 'e' && text[digits + 1] != 'E';
+        const bool padded = text.size() > digits + 1 && text[digits] == '0' &&
+                            text[digits + 1] != '.' && text[digits + 1] != 'e' &&
+                            text[digits + 1] != 'E';
         std::int64_t integer = 0;
         if (const auto [at, error] = std::from_chars(text.data(), end, integer);
             !padded && at == end && error == std::errc{}) {

@@ -35,7 +35,10 @@ public:
     /// Facts read back from the runtime: effective options, precision executed, device, threads.
     virtual Json facts() const = 0;
     /// Per-node time and placement where the runtime tells: {"nodes": [{name, op, provider, time_ms}]}; null otherwise.
-    virtual Json profile(const NamedTensors& inputs) { (void)inputs; return Json(); }
+    virtual Json profile(const NamedTensors& inputs) {
+        (void)inputs;
+        return Json();
+    }
 };
 
 /// The runtime behind a runner program.
@@ -46,10 +49,11 @@ public:
     ///   "can": ["build", "run"]}], "libraries": [{path, soname}], "options": {NAME: {type, help, values}}}
     virtual Json capabilities() = 0;
     /// Loads a model or engine for `toolchain` with `options` (unknown ones are refused by name, not ignored).
-    virtual std::unique_ptr<Session> load(const std::string& path, const std::string& toolchain, const Json& options) = 0;
+    virtual std::unique_ptr<Session> load(const std::string& path, const std::string& toolchain,
+                                          const Json& options) = 0;
     /// Builds an engine into `output_path`; returns facts: {"files": [...], "precision": {...}, "options_effective": {...}}.
-    virtual Json build(const std::string& model_path, const std::string& output_path, const std::string& toolchain,
-                       const Json& options) = 0;
+    virtual Json build(const std::string& model_path, const std::string& output_path,
+                       const std::string& toolchain, const Json& options) = 0;
 };
 
 /// Refuses missing, unknown and ill-typed inputs and shapes that the ports do not allow: Error(input) that names the input. A

@@ -1,7 +1,5 @@
 #include "toolchain/runner_files.h"
 
-#include "base/error.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+
+#include "base/error.h"
 
 namespace requal::toolchain {
 
@@ -21,15 +21,17 @@ constexpr std::int64_t piece_limit_bytes = std::int64_t{64} << 20;
 std::int64_t number_in(const Json& request, const char* key, std::int64_t largest) {
     const std::int64_t value = request.at(key).as_integer();
     if (value < 0 || value > largest) {
-        throw Error(ErrorKind::input, std::string(key) + " " + std::to_string(value) +
-                                          " is out of range");
+        throw Error(ErrorKind::input,
+                    std::string(key) + " " + std::to_string(value) + " is out of range");
     }
     return value;
 }
 
 }  // namespace
 
-std::string RunnerFiles::folder() const { return folder_ ? folder_->path() : std::string(); }
+std::string RunnerFiles::folder() const {
+    return folder_ ? folder_->path() : std::string();
+}
 
 std::string RunnerFiles::path_of(const std::string& name) {
     if (!folder_) {
@@ -76,8 +78,9 @@ Json RunnerFiles::put(const Json& request, const std::string& piece) {
     const Digest came = done.hasher.finish();
     if (came != wanted) {
         unlink(done.part_path.c_str());
-        throw Error(ErrorKind::storage, "its bytes were damaged on the way: announced " +
-                                            wanted.text() + ", came " + came.text(),
+        throw Error(ErrorKind::storage,
+                    "its bytes were damaged on the way: announced " + wanted.text() + ", came " +
+                        came.text(),
                     name, "send it again");
     }
     if (rename(done.part_path.c_str(), path.c_str()) != 0) {
@@ -93,7 +96,8 @@ Json RunnerFiles::get(const Json& request, std::string& piece) {
     const std::string path = path_of(name);
     const std::uint64_t size = file_size(path);
     if (static_cast<std::uint64_t>(offset) > size) {
-        throw Error(ErrorKind::input, "offset " + std::to_string(offset) + " is past its end", name);
+        throw Error(ErrorKind::input, "offset " + std::to_string(offset) + " is past its end",
+                    name);
     }
     const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) {

@@ -1,13 +1,13 @@
 // The files that a client has put beside a remote runner: one temporary folder that ends with the runner.
 #pragma once
 
-#include "base/digest.h"
-#include "base/file.h"
-#include "base/json.h"
-
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/json.h"
 
 namespace requal::toolchain {
 

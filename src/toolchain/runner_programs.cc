@@ -1,8 +1,4 @@
 // Where runner programs are found.
-#include "base/file.h"
-#include "base/process.h"
-#include "toolchain/client.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +6,10 @@
 #include <filesystem>
 #include <set>
 #include <string_view>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "toolchain/client.h"
 
 namespace requal::toolchain {
 

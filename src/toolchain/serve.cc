@@ -1,14 +1,4 @@
 // The runner's side of the protocol: requests in, answers out, whatever the runtime does in between.
-#include "base/document.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "toolchain/frame.h"
-#include "toolchain/peer_watch.h"
-#include "toolchain/runner.h"
-#include "toolchain/runner_files.h"
-#include "toolchain/timing_loop.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,6 +9,16 @@
 #include <map>
 #include <new>
 #include <utility>
+
+#include "base/document.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "toolchain/frame.h"
+#include "toolchain/peer_watch.h"
+#include "toolchain/runner.h"
+#include "toolchain/runner_files.h"
+#include "toolchain/timing_loop.h"
 
 namespace requal::toolchain {
 
@@ -31,7 +31,8 @@ struct Arguments {
 };
 
 int descriptor_number(const std::string& text) {
-    if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos) {
+    if (text.empty() || text.size() > 5 ||
+        text.find_first_not_of("0123456789") != std::string::npos) {
         throw Error(ErrorKind::usage, "\"" + text + "\" is no descriptor number");
     }
     return std::stoi(text);
@@ -84,8 +85,8 @@ class Server {
 public:
     Server(Runtime& runtime, FrameChannel channel, std::shared_ptr<SharedRegion> in,
            std::shared_ptr<SharedRegion> out, PeerWatch& watch)
-        : runtime_(runtime), channel_(std::move(channel)), in_(std::move(in)),
-          out_(std::move(out)), watch_(watch) {}
+        : runtime_(runtime), channel_(std::move(channel)), in_(std::move(in)), out_(std::move(out)),
+          watch_(watch) {}
 
     int converse();
 
@@ -157,7 +158,8 @@ int Server::converse() {
                 throw;  // the client is gone
             }
             // Not one byte has left: the answer could not be written as a frame.
-            Message refusal = error_answer(name_of(error.kind()), clean(error.message().c_str()), {}, {});
+            Message refusal =
+                error_answer(name_of(error.kind()), clean(error.message().c_str()), {}, {});
             refusal.header["id"] = request->header.get("id");
             channel_.send(refusal);
         }
@@ -220,7 +222,8 @@ Message Server::answer_to(const Message& request) {
     } catch (const std::exception& error) {
         return error_answer("toolchain", clean(error.what()), {}, {});
     } catch (...) {
-        return error_answer("toolchain", "the runtime threw something that is no exception", {}, {});
+        return error_answer("toolchain", "the runtime threw something that is no exception", {},
+                            {});
     }
 }
 
@@ -318,8 +321,8 @@ void Server::build(const Message& request, Message& answer) {
     const std::string& toolchain = request.header.at("toolchain").as_string();
     const Json& options = request.header.get("options");
     const std::int64_t before = monotonic_ns();
-    answer.header["facts"] = runtime_.build(model, output, toolchain,
-                                            options.is_null() ? Json::object() : options);
+    answer.header["facts"] =
+        runtime_.build(model, output, toolchain, options.is_null() ? Json::object() : options);
     answer.header["build_ns"] = monotonic_ns() - before;
     if (request.header.has("output_name")) {
         answer.header["files"] = files_.beside(request.header.at("output_name").as_string());

@@ -1,9 +1,4 @@
 // Memory that client and local runner share: a memfd that may grow and never shrinks.
-#include "toolchain/frame.h"
-
-#include "base/error.h"
-#include "base/file.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +6,10 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "toolchain/frame.h"
 
 namespace requal::toolchain {
 
@@ -34,8 +33,8 @@ struct Mapping {
 
 [[noreturn]] void failed(const char* operation, int error_number) {
     throw Error(ErrorKind::storage,
-                std::string("shared memory for tensors: ") + operation + " failed: " +
-                    std::strerror(error_number),
+                std::string("shared memory for tensors: ") + operation +
+                    " failed: " + std::strerror(error_number),
                 {}, "free memory or use smaller inputs");
 }
 
@@ -73,9 +72,13 @@ std::shared_ptr<SharedRegion> SharedRegion::attach(int fd) {
     return region;
 }
 
-int SharedRegion::fd() const { return state_->fd.get(); }
+int SharedRegion::fd() const {
+    return state_->fd.get();
+}
 
-std::span<std::byte> SharedRegion::bytes() { return {state_->mapping->data, state_->mapping->size}; }
+std::span<std::byte> SharedRegion::bytes() {
+    return {state_->mapping->data, state_->mapping->size};
+}
 
 void SharedRegion::grow(std::uint64_t size_bytes) {
     const std::uint64_t present = state_->mapping->size;
@@ -83,8 +86,9 @@ void SharedRegion::grow(std::uint64_t size_bytes) {
         return;
     }
     if (size_bytes > region_limit_bytes) {
-        throw Error(ErrorKind::input, "tensors of " + std::to_string(size_bytes) +
-                                          " bytes are too large for one call",
+        throw Error(ErrorKind::input,
+                    "tensors of " + std::to_string(size_bytes) +
+                        " bytes are too large for one call",
                     {}, "use smaller inputs");
     }
     const std::uint64_t wanted = (size_bytes + growth_bytes - 1) / growth_bytes * growth_bytes;
@@ -114,8 +118,8 @@ void SharedRegion::refresh() {
                     "floods: it grew the shared memory to " + std::to_string(size) + " bytes");
     }
     auto mapping = std::make_shared<Mapping>();
-    void* address = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
-                         MAP_SHARED, fd(), 0);
+    void* address =
+        mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd(), 0);
     if (address == MAP_FAILED) {
         failed("mmap", errno);
     }
@@ -124,6 +128,8 @@ void SharedRegion::refresh() {
     state_->mapping = std::move(mapping);
 }
 
-std::shared_ptr<const void> SharedRegion::keeper() const { return state_->mapping; }
+std::shared_ptr<const void> SharedRegion::keeper() const {
+    return state_->mapping;
+}
 
 }  // namespace requal::toolchain

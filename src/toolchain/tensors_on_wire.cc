@@ -1,12 +1,11 @@
 // Tensors in messages: raw in shared memory, or as npy attachments.
-#include "toolchain/frame.h"
-
-#include "base/error.h"
-#include "tensor/npy.h"
-
 #include <algorithm>
 #include <cstring>
 #include <set>
+
+#include "base/error.h"
+#include "tensor/npy.h"
+#include "toolchain/frame.h"
 
 namespace requal::toolchain {
 
@@ -15,10 +14,13 @@ namespace {
 constexpr std::uint64_t alignment = 64;
 constexpr std::size_t dimensions_limit = 64;
 
-std::uint64_t aligned(std::uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; }
+std::uint64_t aligned(std::uint64_t offset) {
+    return (offset + alignment - 1) / alignment * alignment;
+}
 
 [[noreturn]] void broken(const std::string& name, const std::string& message) {
-    throw Error(ErrorKind::toolchain, "breaks the runner protocol: tensor " + name + ": " + message);
+    throw Error(ErrorKind::toolchain,
+                "breaks the runner protocol: tensor " + name + ": " + message);
 }
 
 Json shape_json(const Shape& shape) {
@@ -48,8 +50,8 @@ Tensor split(const std::string& name, const Json& entry, const Shape& shape,
     const Json& lengths = entry.get("lengths");
     const std::uint64_t count = element_count(shape);
     if (!lengths.is_array() || lengths.size() != count) {
-        broken(name, "lengths must name the bytes of each of its " + std::to_string(count) +
-                         " strings");
+        broken(name,
+               "lengths must name the bytes of each of its " + std::to_string(count) + " strings");
     }
     Tensor tensor(ElementType::string, shape);
     tensor.strings().resize(static_cast<std::size_t>(count));
@@ -60,8 +62,8 @@ Tensor split(const std::string& name, const Json& entry, const Shape& shape,
         if (length < 0 || static_cast<std::uint64_t>(length) > bytes.size() - offset) {
             broken(name, "its strings are longer than its bytes");
         }
-        tensor.strings()[index++].assign(
-            reinterpret_cast<const char*>(bytes.data()) + offset, static_cast<std::size_t>(length));
+        tensor.strings()[index++].assign(reinterpret_cast<const char*>(bytes.data()) + offset,
+                                         static_cast<std::size_t>(length));
         offset += static_cast<std::uint64_t>(length);
     }
     if (offset != bytes.size()) {
@@ -88,8 +90,8 @@ Tensor from_attachment(const std::string& name, const Json& entry, ElementType t
     const ElementType travels = type == ElementType::bfloat16 ? ElementType::uint16 : type;
     if (tensor.type() != travels || tensor.shape() != shape) {
         broken(name, "its attachment is " + std::string(name_of(tensor.type())) + " " +
-                         text_of(tensor.shape()) + ", announced was " +
-                         std::string(name_of(type)) + " " + text_of(shape));
+                         text_of(tensor.shape()) + ", announced was " + std::string(name_of(type)) +
+                         " " + text_of(shape));
     }
     if (type != ElementType::bfloat16) {
         return tensor;
@@ -98,8 +100,8 @@ Tensor from_attachment(const std::string& name, const Json& entry, ElementType t
     return Tensor(type, shape, owner->bytes(), owner);
 }
 
-Tensor from_region(const std::string& name, const Json& entry, ElementType type,
-                   const Shape& shape, const std::shared_ptr<SharedRegion>& region) {
+Tensor from_region(const std::string& name, const Json& entry, ElementType type, const Shape& shape,
+                   const std::shared_ptr<SharedRegion>& region) {
     if (!region) {
         broken(name, "it is said to be in shared memory and there is none");
     }
@@ -111,7 +113,8 @@ Tensor from_region(const std::string& name, const Json& entry, ElementType type,
         static_cast<std::uint64_t>(size) > bytes.size() - static_cast<std::uint64_t>(offset)) {
         broken(name, "it is not inside the shared memory");
     }
-    const auto part = bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+    const auto part =
+        bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
     if (type == ElementType::string) {
         return split(name, entry, shape, part);
     }

@@ -1,11 +1,11 @@
 #include "toolchain/timing_loop.h"
 
-#include "base/error.h"
-
 #include <algorithm>
 #include <array>
 #include <ctime>
 #include <limits>
+
+#include "base/error.h"
 
 namespace requal::toolchain {
 
@@ -50,9 +50,9 @@ LoopResult timing_loop(Session& session, const LoopBounds& bounds) {
         throw Error(ErrorKind::input, "a timing loop needs a number of runs or a duration");
     }
     if (bounds.runs > runs_limit || bounds.warmup_runs > runs_limit) {
-        throw Error(ErrorKind::input, "a timing loop has at most " + std::to_string(runs_limit) +
-                                          " runs",
-                    {}, "split it");
+        throw Error(ErrorKind::input,
+                    "a timing loop has at most " + std::to_string(runs_limit) + " runs", {},
+                    "split it");
     }
     LoopResult result;
     result.timer_overhead_ns = timer_overhead();

@@ -1,10 +1,10 @@
 // The timing loop inside a runner.
 #pragma once
 
-#include "toolchain/runner.h"
-
 #include <cstdint>
 #include <vector>
+
+#include "toolchain/runner.h"
 
 namespace requal::toolchain {
 
@@ -21,8 +21,8 @@ struct LoopBounds {
 
 struct LoopResult {
     std::vector<std::int64_t> durations_ns;  ///< of the counted runs, in order
-    std::int64_t first_run_ns = 0;           ///< of the very first run of the loop, warm-up included
-    std::int64_t timer_overhead_ns = 0;      ///< median of back-to-back clock reads
+    std::int64_t first_run_ns = 0;       ///< of the very first run of the loop, warm-up included
+    std::int64_t timer_overhead_ns = 0;  ///< median of back-to-back clock reads
 };
 
 /// Times session.time_once() after prepare_timing(). Error(input) for bounds that never end or need too much memory.

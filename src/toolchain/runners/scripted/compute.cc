@@ -1,9 +1,9 @@
 #include "compute.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "tensor/half.h"
-
-#include <algorithm>
 
 namespace requal::scripted {
 
@@ -123,7 +123,8 @@ Value compute(const Layer& layer, const std::vector<const Value*>& inputs) {
     }
     Value y = x;
     for (float& element : y.data) {
-        element = layer.op == "relu" ? std::max(element, 0.0F) : layer.factor * element + layer.offset;
+        element =
+            layer.op == "relu" ? std::max(element, 0.0F) : layer.factor * element + layer.offset;
     }
     return y;
 }

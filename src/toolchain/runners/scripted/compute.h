@@ -1,11 +1,11 @@
 // The arithmetic of scripted models: float32, one operation after the other, so that results are the same everywhere.
 #pragma once
 
-#include "script.h"
-
 #include <map>
 #include <string>
 #include <vector>
+
+#include "script.h"
 
 namespace requal::scripted {
 

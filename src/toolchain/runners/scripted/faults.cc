@@ -1,8 +1,5 @@
 #include "faults.h"
 
-#include "base/error.h"
-#include "toolchain/frame.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +8,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
+
+#include "base/error.h"
+#include "toolchain/frame.h"
 
 namespace requal::scripted {
 
@@ -30,7 +30,9 @@ void write_raw(int fd, std::string_view bytes) {
 
 }  // namespace
 
-void remember_protocol_descriptor() { protocol_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10); }
+void remember_protocol_descriptor() {
+    protocol_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+}
 
 void crash() {
     std::fputs("scripted: about to crash, as the script says\n", stderr);
@@ -48,12 +50,15 @@ void hang() {
 void flood(const std::string& what) {
     if (what == "frame") {
         // 2^50 bytes in one attachment
-        write_raw(protocol_fd,
-                  std::string_view("RQF1\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00{}", 22));
+        write_raw(
+            protocol_fd,
+            std::string_view(
+                "RQF1\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00{}", 22));
     } else if (what == "garbage") {
         write_raw(protocol_fd, "Warning: I am a runtime that prints\n");
     } else if (what == "torn") {
-        write_raw(protocol_fd, std::string_view("RQF1\x40\x00\x00\x00\x00\x00\x00\x00{\"type\":", 20));
+        write_raw(protocol_fd,
+                  std::string_view("RQF1\x40\x00\x00\x00\x00\x00\x00\x00{\"type\":", 20));
         _exit(0);
     } else if (what == "stderr") {
         const std::string line(1023, 'e');

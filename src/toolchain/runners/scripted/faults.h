@@ -1,9 +1,9 @@
 // The faults that are no arithmetic: crashes, hangs, floods, delays.
 #pragma once
 
-#include "script.h"
-
 #include <cstdint>
+
+#include "script.h"
 
 namespace requal::scripted {
 

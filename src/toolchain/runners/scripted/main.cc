@@ -1,17 +1,17 @@
 // requal-runner-scripted: a runtime whose wrongness is written in a file, for tests. See docs/scripted-runner.md.
-#include "base/error.h"
-#include "base/file.h"
-#include "compute.h"
-#include "faults.h"
-#include "script.h"
-#include "toolchain/runner.h"
-
 #include <algorithm>
 #include <ctime>
 #include <limits>
 #include <memory>
 #include <random>
 #include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "compute.h"
+#include "faults.h"
+#include "script.h"
+#include "toolchain/runner.h"
 
 namespace requal::scripted {
 
@@ -41,7 +41,8 @@ Settings settings_of(const Script& script, const Json& options) {
     toolchain::check_options(options, known_options);
     const auto option = [&](const char* key) -> const Json& {
         const Json& given = options.get(key);
-        return given.is_null() && script.built_with.is_object() ? script.built_with.get(key) : given;
+        return given.is_null() && script.built_with.is_object() ? script.built_with.get(key)
+                                                                : given;
     };
     Settings settings;
     if (const Json& precision = option("precision"); !precision.is_null()) {
@@ -183,7 +184,8 @@ private:
                 }
             } else if (wrong.kind == "memory_growth") {
                 const std::int64_t bytes = wrong.integer("bytes_per_run", 1 << 20);
-                leaked_.emplace_back(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0)), 'm');
+                leaked_.emplace_back(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0)),
+                                     'm');
             }
         }
     }
@@ -226,12 +228,13 @@ private:
             const Json& from = wrong.members.get("layer");
             std::size_t first = 0;
             if (from.is_string()) {
-                const auto found = std::find_if(
-                    script_.layers.begin(), script_.layers.end(),
-                    [&](const Layer& one) { return one.name == from.as_string(); });
+                const auto found =
+                    std::find_if(script_.layers.begin(), script_.layers.end(),
+                                 [&](const Layer& one) { return one.name == from.as_string(); });
                 if (found == script_.layers.end()) {
-                    throw Error(ErrorKind::input, "drift names no layer of the model: " +
-                                                      from.as_string() + " (at " + layer.name + ")");
+                    throw Error(ErrorKind::input,
+                                "drift names no layer of the model: " + from.as_string() + " (at " +
+                                    layer.name + ")");
                 }
                 first = static_cast<std::size_t>(found - script_.layers.begin());
             } else if (from.is_integer()) {
@@ -256,15 +259,19 @@ private:
                 if (element < value.data.size()) {
                     const std::string what = wrong.text("value", "nan");
                     const float infinity = std::numeric_limits<float>::infinity();
-                    value.data[element] = what == "inf"    ? infinity
-                                          : what == "-inf" ? -infinity
-                                                           : std::numeric_limits<float>::quiet_NaN();
+                    value.data[element] = what == "inf" ? infinity
+                                          : what == "-inf"
+                                              ? -infinity
+                                              : std::numeric_limits<float>::quiet_NaN();
                 }
-            } else if (wrong.kind == "batch_position" && !value.shape.empty() && value.shape[0] > 0) {
-                const std::size_t row = value.data.size() / static_cast<std::size_t>(value.shape[0]);
+            } else if (wrong.kind == "batch_position" && !value.shape.empty() &&
+                       value.shape[0] > 0) {
+                const std::size_t row =
+                    value.data.size() / static_cast<std::size_t>(value.shape[0]);
                 const auto position = static_cast<std::size_t>(wrong.integer("position", 1));
                 const auto relative = static_cast<float>(wrong.number("relative", 1e-2));
-                for (std::size_t i = position * row; i < value.data.size() && i < (position + 1) * row; ++i) {
+                for (std::size_t i = position * row;
+                     i < value.data.size() && i < (position + 1) * row; ++i) {
                     value.data[i] *= 1.0F + relative;
                 }
             } else if (wrong.kind == "nondeterministic") {
@@ -344,8 +351,8 @@ public:
                                              const Json& options) override {
         Script script = opened(path, toolchain, options);
         if (const Wrong* wrong = script.find("load_failure")) {
-            throw Error(ErrorKind::toolchain, wrong->text("message", "the script says that it cannot be loaded"),
-                        path);
+            throw Error(ErrorKind::toolchain,
+                        wrong->text("message", "the script says that it cannot be loaded"), path);
         }
         fault_at(script, "load");
         Settings settings = settings_of(script, options);
@@ -373,7 +380,8 @@ public:
     }
 
 private:
-    static Script opened(const std::string& path, const std::string& toolchain, const Json& options) {
+    static Script opened(const std::string& path, const std::string& toolchain,
+                         const Json& options) {
         if (toolchain != "scripted") {
             throw Error(ErrorKind::missing, "this runner has no toolchain " + toolchain, {},
                         "its only toolchain is scripted");

@@ -1,12 +1,12 @@
 #include "script.h"
 
-#include "base/error.h"
-#include "base/file.h"
-
 #include <algorithm>
 #include <array>
 #include <random>
 #include <set>
+
+#include "base/error.h"
+#include "base/file.h"
 
 namespace requal::scripted {
 
@@ -14,10 +14,24 @@ namespace {
 
 constexpr std::uint64_t script_limit_bytes = std::uint64_t{64} << 20;
 
-constexpr std::array<std::string_view, 18> wrong_kinds{
-    "drift",           "slow",        "pause",         "second_mode",   "fallback",       "aliased_outputs",
-    "stale_outputs",   "crash",       "hang",          "flood",         "not_finite",     "batch_position",
-    "nondeterministic", "memory_growth", "build_failure", "load_failure", "precision",     "build_variation"};
+constexpr std::array<std::string_view, 18> wrong_kinds{"drift",
+                                                       "slow",
+                                                       "pause",
+                                                       "second_mode",
+                                                       "fallback",
+                                                       "aliased_outputs",
+                                                       "stale_outputs",
+                                                       "crash",
+                                                       "hang",
+                                                       "flood",
+                                                       "not_finite",
+                                                       "batch_position",
+                                                       "nondeterministic",
+                                                       "memory_growth",
+                                                       "build_failure",
+                                                       "load_failure",
+                                                       "precision",
+                                                       "build_variation"};
 constexpr std::array<std::string_view, 5> ops{"affine", "relu", "sum", "mix", "add"};
 
 /// Refuses members that nobody reads: a misspelt wrongness would prove nothing.
@@ -60,8 +74,8 @@ toolchain::Port read_port(const Json& item, const std::string& where) {
     allow_keys(item, {"name", "type", "shape"}, where);
     toolchain::Port port;
     port.name = item.at("name").as_string();
-    port.type = item.has("type") ? parse_element_type(item.at("type").as_string())
-                                 : ElementType::float32;
+    port.type =
+        item.has("type") ? parse_element_type(item.at("type").as_string()) : ElementType::float32;
     for (const Json& dimension : item.at("shape").as_array()) {
         port.shape.push_back(dimension.as_integer());
     }
@@ -69,10 +83,10 @@ toolchain::Port read_port(const Json& item, const std::string& where) {
 }
 
 Wrong read_wrong(const Json& item, const std::string& where) {
-    allow_keys(item,
-               {"kind", "in", "layer", "relative", "from_run", "from_minute", "extra_ms", "at_run",
-                "at", "ms", "every", "node", "provider", "what", "output", "element", "value",
-                "position", "bytes_per_run", "message", "executes", "reports"},
+    allow_keys(item, {"kind",          "in",      "layer",    "relative", "from_run", "from_minute",
+                      "extra_ms",      "at_run",  "at",       "ms",       "every",    "node",
+                      "provider",      "what",    "output",   "element",  "value",    "position",
+                      "bytes_per_run", "message", "executes", "reports"},
                where);
     Wrong wrong;
     wrong.kind = item.at("kind").as_string();
@@ -84,7 +98,8 @@ Wrong read_wrong(const Json& item, const std::string& where) {
 }
 
 void read_model(Script& script, const Json& model, const std::string& where) {
-    allow_keys(model, {"scripted", "inputs", "outputs", "layers", "wrongness", "latency_ms", "comment"},
+    allow_keys(model,
+               {"scripted", "inputs", "outputs", "layers", "wrongness", "latency_ms", "comment"},
                where);
     if (model.at("scripted").as_integer() != 1) {
         throw Error(ErrorKind::input, "it is no scripted model of version 1", where);
@@ -105,8 +120,9 @@ void read_model(Script& script, const Json& model, const std::string& where) {
         const Layer& layer = script.layers.back();
         for (const std::string& input : layer.inputs) {
             if (!known.contains(input)) {
-                throw Error(ErrorKind::input, "layer " + layer.name + " reads " + input +
-                                                  ", which is no input or earlier layer",
+                throw Error(ErrorKind::input,
+                            "layer " + layer.name + " reads " + input +
+                                ", which is no input or earlier layer",
                             where);
             }
         }
@@ -123,8 +139,9 @@ void read_model(Script& script, const Json& model, const std::string& where) {
         output.type = item.has("type") ? parse_element_type(item.at("type").as_string())
                                        : ElementType::float32;
         if (!known.contains(output.from)) {
-            throw Error(ErrorKind::input, "output " + output.name + " comes from " + output.from +
-                                              ", which is no layer",
+            throw Error(ErrorKind::input,
+                        "output " + output.name + " comes from " + output.from +
+                            ", which is no layer",
                         where);
         }
         script.outputs.push_back(std::move(output));
@@ -182,8 +199,8 @@ Script read_script(const std::string& path) {
 }
 
 std::string engine_bytes(const Script& script, const Json& options) {
-    Json engine = Json::object(
-        {{"scripted_engine", 1}, {"built_with", options}, {"model", script.model}});
+    Json engine =
+        Json::object({{"scripted_engine", 1}, {"built_with", options}, {"model", script.model}});
     if (script.find("build_variation") != nullptr) {
         engine["salt"] = static_cast<std::int64_t>(std::random_device{}());
     }

@@ -1,12 +1,12 @@
 // A scripted model: a small computation and the ways in which running it goes wrong. Documented in docs/scripted-runner.md.
 #pragma once
 
-#include "base/json.h"
-#include "toolchain/runner.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "base/json.h"
+#include "toolchain/runner.h"
 
 namespace requal::scripted {
 
@@ -17,8 +17,8 @@ struct Layer {
     std::vector<std::string> inputs;  ///< names of model inputs or earlier layers
     float factor = 1;                 ///< affine: y = factor * x + offset
     float offset = 0;
-    std::int64_t axis = 1;            ///< sum and mix; negative counts from the end
-    std::int64_t seed = 1;            ///< mix
+    std::int64_t axis = 1;  ///< sum and mix; negative counts from the end
+    std::int64_t seed = 1;  ///< mix
 };
 
 struct Output {
@@ -43,8 +43,8 @@ struct Script {
     std::vector<Wrong> wrongness;  ///< those of this artefact only (model or engine)
     double latency_ms = 0;
     bool is_engine = false;
-    Json built_with;               ///< options of the build, of an engine
-    Json model;                    ///< the model's own text, for building
+    Json built_with;  ///< options of the build, of an engine
+    Json model;       ///< the model's own text, for building
 
     const Wrong* find(std::string_view kind) const;
 };
