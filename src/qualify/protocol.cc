@@ -94,9 +94,18 @@ ModelRequest read_model(const Yaml& node) {
     return model;
 }
 
+Json read_options(const Yaml& node) {
+    for (const auto& [name, value] : node.members()) {
+        if (value.kind() != Yaml::Kind::scalar) {
+            value.fail("an option has one value");
+        }
+    }
+    return node.to_json();
+}
+
 SideRequest read_side(const Yaml& node, bool candidate) {
     if (candidate) {
-        node.allow_keys({"toolchain", "options", "precision"});
+        node.allow_keys({"toolchain", "options", "run_options", "precision"});
     } else {
         node.allow_keys({"toolchain", "options"});
     }
@@ -110,12 +119,10 @@ SideRequest read_side(const Yaml& node, bool candidate) {
                                   "for example onnxruntime:cpu; `requal doctor` lists them");
     }
     if (const Yaml* options = node.find("options")) {
-        for (const auto& [name, value] : options->members()) {
-            if (value.kind() != Yaml::Kind::scalar) {
-                value.fail("an option has one value");
-            }
-        }
-        side.options = options->to_json();
+        side.options = read_options(*options);
+    }
+    if (const Yaml* options = candidate ? node.find("run_options") : nullptr) {
+        side.run_options = read_options(*options);
     }
     if (const Yaml* precision = candidate ? node.find("precision") : nullptr) {
         side.precision = precision->text();

@@ -27,7 +27,8 @@ struct ModelRequest {
 /// One of the two things compared: a toolchain and its options.
 struct SideRequest {
     std::string toolchain;
-    Json options = Json::object();
+    Json options = Json::object();        ///< of the reference: when it is loaded; of the candidate: when it is built
+    Json run_options = Json::object();    ///< of the candidate: when the engine is loaded
     std::string precision = "default";    ///< of the candidate: "default", "f32", "f16", "bf16"
 };
 

@@ -244,6 +244,7 @@ measure::Runnable Run::engine_runnable() const {
     toolchain::RunnableSpec spec;
     spec.artefact = engine_path_;
     spec.toolchain = protocol_.candidate.toolchain;
+    spec.options = protocol_.candidate.run_options;
     spec.text = fs::path(engine_path_).filename().string() + "@" + spec.toolchain;
     return measure::resolve_runnable(std::move(spec));
 }
