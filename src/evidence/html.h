@@ -6,8 +6,8 @@
 
 namespace requal::evidence {
 
-/// `text` escaped for element content and quoted attributes. Control characters and bytes that are not UTF-8 become visible \xNN;
-/// characters that turn the direction of writing become visible \u{...}, so that a name cannot pose as another.
+/// `text` escaped for element content and quoted attributes. Control characters and bytes that are not UTF-8 become visible \xNN,
+/// and so do the characters that turn the direction of writing, so that a name cannot pose as another (base/text.h, printable()).
 std::string html_text(std::string_view text);
 
 }  // namespace requal::evidence
