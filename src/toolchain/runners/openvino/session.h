@@ -1,0 +1,74 @@
+// A model compiled, or a blob imported, by OpenVINO.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <openvino/runtime/compiled_model.hpp>
+#include <openvino/runtime/core.hpp>
+#include <openvino/runtime/infer_request.hpp>
+
+#include "base/file.h"
+#include "toolchain/runner.h"
+#include "toolchain/runners/openvino/settings.h"
+
+namespace requal::toolchain::openvino {
+
+/// The process's core, made at first use.
+ov::Core& core();
+
+/// "2026.4.1-22026-...": the runtime's full build number.
+std::string library_version();
+
+/// Error(missing) when the device is not here.
+void require_device(const Settings& settings);
+
+/// What a compiled model is, and where its memory comes from.
+struct Compiled {
+    ov::CompiledModel model;
+    std::shared_ptr<MappedFile> file;  ///< of a blob: keeps the bytes alive
+    Json head;                         ///< of a blob: what it says of itself
+    bool imported = false;
+};
+
+/// Reads an ONNX or IR model from `path` (or from `bytes`), fixes shapes, compiles it. `profiling` collects node times.
+Compiled compile(const std::string& path, std::string_view bytes, const Settings& settings,
+                 bool profiling = false);
+/// Imports a blob; `settings` come from with_recorded().
+Compiled import_blob(const std::string& path, std::shared_ptr<MappedFile> file,
+                     const Settings& settings, bool profiling = false);
+
+/// {"requested", "executed", "learned_by", "layers"}: the precision of the layers that compute, as the compiled
+/// model lists them.
+Json precision_of(const ov::CompiledModel& model, const Settings& settings);
+/// Hints, threads, streams: read back from the compiled model.
+Json effective_options(const ov::CompiledModel& model, const Settings& settings);
+
+class OpenVinoSession final : public Session {
+public:
+    OpenVinoSession(std::string path, Compiled compiled, Settings settings);
+
+    std::vector<Port> inputs() const override { return inputs_; }
+    std::vector<Port> outputs() const override { return outputs_; }
+    NamedTensors run(const NamedTensors& inputs) override;
+    void prepare_timing(const NamedTensors& inputs) override;
+    void time_once() override;
+    Json facts() const override;
+    Json profile(const NamedTensors& inputs) override;
+
+private:
+    void set_inputs(ov::InferRequest& request, const NamedTensors& inputs);
+    NamedTensors outputs_of(ov::InferRequest& request);
+
+    std::string path_;
+    Compiled compiled_;
+    Settings settings_;
+    ov::InferRequest request_;
+    std::vector<Port> inputs_, outputs_;
+    NamedTensors held_;  ///< inputs of the present run or timing loop
+    ov::InferRequest timed_;
+    NamedTensors timed_inputs_;
+};
+
+}  // namespace requal::toolchain::openvino
