@@ -1,11 +1,11 @@
-#include "artifact/recognise.h"
-
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include <gtest/gtest.h>
+
+#include "artifact/recognise.h"
 #include "artifact/wire.h"
 #include "artifact/zip_directory.h"
 #include "base/error.h"
@@ -231,7 +231,8 @@ TEST(ByteSource, reads_across_windows_and_parts) {
     const ByteSource file = ByteSource::open(folder.path() + "/f");
     for (std::uint64_t at : {0U, 16383U, 16384U, 40000U, 59999U, 5U}) {
         EXPECT_EQ(file.view(at, 10), std::string_view(content).substr(at, 10));
-        EXPECT_EQ(file.part(3).read(at, 20000), at + 3 < 60000 ? content.substr(at + 3, 20000) : "");
+        EXPECT_EQ(file.part(3).read(at, 20000),
+                  at + 3 < 60000 ? content.substr(at + 3, 20000) : "");
     }
     EXPECT_EQ(file.view(60000, 1), "");
     EXPECT_EQ(file.view(UINT64_MAX, 1), "");

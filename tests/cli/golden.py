@@ -19,7 +19,7 @@ PLACEHOLDERS = {
     "number": r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?",
     "path": r"(?:/[^\s:;']+)",
     "digest": r"sha256:[0-9a-f]{64}",
-    "version": r"\d+\.\d+\.\d+(?:\+g[0-9a-f]+)?",
+    "version": r"\d+\.\d+\.\d+(?:\+g[0-9a-f]+(?:\.modified)?)?",
 }
 MORE_LINES = "{{more}}"
 
