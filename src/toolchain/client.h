@@ -114,4 +114,7 @@ struct RunnableSpec {
 /// Error(usage), or Error(input) for a YAML file.
 RunnableSpec parse_runnable(const std::string& argument);
 
+/// The options alone: "key=value&key=value", typed as in a runnable argument. Error(usage).
+Json parse_runnable_options(std::string_view text);
+
 }  // namespace requal::toolchain

@@ -236,4 +236,8 @@ RunnableSpec parse_runnable(const std::string& argument) {
     return spec;
 }
 
+Json parse_runnable_options(std::string_view text) {
+    return parse_options(text);
+}
+
 }  // namespace requal::toolchain
