@@ -37,7 +37,7 @@ std::string section(std::string_view title, const std::vector<Argument>& argumen
         return {};
     std::string text = "\n" + heading(std::string(title) + ":") + "\n";
     for (const Argument& argument : arguments) {
-        bool positional = argument.name.substr(0, 2) != "--";
+        bool positional = argument.name.front() != '-';
         text += entry(positional ? std::string(argument.name) : usage_of(argument),
                       full_help_of(argument));
     }
@@ -113,7 +113,7 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t inden
 
 std::string usage_of(const Argument& argument) {
     std::string text(argument.name);
-    if (argument.name.substr(0, 2) == "--") {
+    if (argument.name.front() == '-') {
         if (argument.kind != ValueKind::flag) {
             text += ' ';
             if (!argument.value_name.empty())
@@ -151,7 +151,7 @@ std::string full_help_of(const Argument& argument) {
     }
     if (!argument.fallback.empty())
         add("(default: " + std::string(argument.fallback) + ")");
-    if (argument.name.substr(0, 2) == "--") {
+    if (argument.name.front() == '-') {
         if (argument.required)
             add("(required)");
         if (argument.repeated)

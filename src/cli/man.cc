@@ -28,7 +28,7 @@ std::string roff(std::string_view text) {
 
 void add_arguments(std::string& page, const std::vector<Argument>& arguments) {
     for (const Argument& argument : arguments) {
-        bool positional = argument.name.substr(0, 2) != "--";
+        bool positional = argument.name.front() != '-';
         page +=
             ".TP\n.B " + roff(positional ? std::string(argument.name) : usage_of(argument)) + "\n";
         page += roff(full_help_of(argument)) + "\n";
