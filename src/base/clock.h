@@ -14,8 +14,8 @@ public:
     virtual ~Clock() = default;
     virtual std::int64_t wall_ns() const = 0;       ///< nanoseconds since 1970-01-01 UTC
     virtual std::int64_t monotonic_ns() const = 0;  ///< CLOCK_MONOTONIC
-    virtual bool synchronised() const = 0;          ///< the kernel says that wall time is disciplined
-    virtual std::string boot_id() const = 0;        ///< empty when unreadable
+    virtual bool synchronised() const = 0;    ///< the kernel says that wall time is disciplined
+    virtual std::string boot_id() const = 0;  ///< empty when unreadable
 };
 
 const Clock& system_clock();

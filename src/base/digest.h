@@ -15,8 +15,8 @@ namespace requal {
 struct Digest {
     std::array<std::uint8_t, 32> bytes{};
 
-    std::string hex() const;          ///< 64 lower-case hex digits
-    std::string text() const;         ///< "sha256:" + hex()
+    std::string hex() const;   ///< 64 lower-case hex digits
+    std::string text() const;  ///< "sha256:" + hex()
     auto operator<=>(const Digest&) const = default;
 };
 

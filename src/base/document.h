@@ -11,9 +11,9 @@ namespace requal {
 
 /// The three outcomes. They are never folded into another.
 enum class Verdict { pass, fail, undecidable };
-std::string_view name_of(Verdict verdict);           ///< "pass", "fail", "undecidable"
-Verdict parse_verdict(std::string_view word);        ///< Error(input) otherwise
-ExitStatus exit_status_of(Verdict verdict);          ///< 0, 1, 6
+std::string_view name_of(Verdict verdict);     ///< "pass", "fail", "undecidable"
+Verdict parse_verdict(std::string_view word);  ///< Error(input) otherwise
+ExitStatus exit_status_of(Verdict verdict);    ///< 0, 1, 6
 /// One failed gate fails, else one undecided gate leaves it undecided.
 Verdict combine(Verdict left, Verdict right);
 
@@ -21,7 +21,8 @@ Verdict combine(Verdict left, Verdict right);
 Json new_document(std::string_view schema_name, int major);
 
 /// Checks `schema` of a document that was read: NAME equal, MAJOR equal to `major` or `major` - 1. Returns the major.
-int require_schema(const Json& document, std::string_view schema_name, int major, std::string_view source);
+int require_schema(const Json& document, std::string_view schema_name, int major,
+                   std::string_view source);
 
 /// {"schema": "error/1", "kind", "message", "where", "next"}.
 Json error_document(const Error& error);

@@ -9,13 +9,13 @@ namespace requal {
 
 /// Exit statuses of every verb (documented in docs/exit-statuses.md).
 enum class ExitStatus : int {
-    passed = 0,        ///< done and passed
-    failed = 1,        ///< done and the answer is no: out of tolerance, drifted, refused
-    bad_input = 2,     ///< wrong usage or bad input
-    missing = 3,       ///< a toolchain, library or device that the work needs is missing here
-    storage = 4,       ///< I/O or store failure: disk full, permission, corruption found
-    interrupted = 5,   ///< interrupted; run it again to resume
-    undecidable = 6,   ///< could not be decided
+    passed = 0,       ///< done and passed
+    failed = 1,       ///< done and the answer is no: out of tolerance, drifted, refused
+    bad_input = 2,    ///< wrong usage or bad input
+    missing = 3,      ///< a toolchain, library or device that the work needs is missing here
+    storage = 4,      ///< I/O or store failure: disk full, permission, corruption found
+    interrupted = 5,  ///< interrupted; run it again to resume
+    undecidable = 6,  ///< could not be decided
 };
 
 /// What went wrong; maps one to one to an exit status other than `passed`.

@@ -26,7 +26,8 @@ public:
     Json(int value) : value_(static_cast<std::int64_t>(value)) {}
     Json(std::int64_t value) : value_(value) {}
     Json(std::uint32_t value) : value_(static_cast<std::int64_t>(value)) {}
-    Json(std::uint64_t value);  ///< values past 2^53 - 1 become strings, as the document contract says
+    Json(std::uint64_t
+             value);  ///< values past 2^53 - 1 become strings, as the document contract says
     Json(double value) : value_(value) {}
     Json(const char* value) : value_(std::string(value)) {}
     Json(std::string value) : value_(std::move(value)) {}
@@ -34,7 +35,9 @@ public:
     Json(Array value) : value_(std::move(value)) {}
     Json(Object value) : value_(std::move(value)) {}
 
-    static Json object(std::initializer_list<Object::value_type> members = {}) { return Json(Object(members)); }
+    static Json object(std::initializer_list<Object::value_type> members = {}) {
+        return Json(Object(members));
+    }
     static Json array(std::initializer_list<Json> items = {}) { return Json(Array(items)); }
 
     Type type() const { return static_cast<Type>(value_.index()); }
@@ -80,7 +83,8 @@ private:
 struct JsonLimits {
     std::size_t size_bytes = std::size_t{256} << 20;
     int depth = 100;
-    std::size_t values = 32'000'000;  ///< so that a small text cannot take all memory (a value takes 56 bytes)
+    std::size_t values =
+        32'000'000;  ///< so that a small text cannot take all memory (a value takes 56 bytes)
 };
 
 /// Reads one JSON document. Refuses duplicate keys, trailing text, comments, NaN, invalid UTF-8, integers outside int64,

@@ -14,8 +14,8 @@ namespace requal {
 struct Output {
     bool quiet = false;
     bool verbose = false;
-    bool progress = true;   ///< bars only where stderr is a terminal
-    int events_fd = -1;     ///< JSON Lines of progress and gates, -1: none
+    bool progress = true;  ///< bars only where stderr is a terminal
+    int events_fd = -1;    ///< JSON Lines of progress and gates, -1: none
 };
 void set_output(const Output& output);
 const Output& output();

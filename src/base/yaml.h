@@ -25,20 +25,20 @@ public:
 
     Kind kind() const { return kind_; }
     bool is_null() const { return kind_ == Kind::null; }
-    const std::string& where() const { return where_; }   ///< "FILE:LINE"
-    const std::string& path() const { return path_; }     ///< "gates[2].limit", "" for the root
+    const std::string& where() const { return where_; }  ///< "FILE:LINE"
+    const std::string& path() const { return path_; }    ///< "gates[2].limit", "" for the root
 
     // Typed reading; a wrong type is Error(input) with where() and path().
-    std::string text() const;            ///< any scalar, as written
-    bool boolean() const;                ///< plain true or false
-    std::int64_t integer() const;        ///< plain decimal integer
-    double number() const;               ///< plain integer or real number
-    const std::vector<Yaml>& items() const;                            ///< of a sequence
+    std::string text() const;                ///< any scalar, as written
+    bool boolean() const;                    ///< plain true or false
+    std::int64_t integer() const;            ///< plain decimal integer
+    double number() const;                   ///< plain integer or real number
+    const std::vector<Yaml>& items() const;  ///< of a sequence
     const std::vector<std::pair<std::string, Yaml>>& members() const;  ///< of a map, in file order
 
     bool has(std::string_view key) const;
-    const Yaml& at(std::string_view key) const;        ///< must exist
-    const Yaml* find(std::string_view key) const;      ///< nullptr when absent
+    const Yaml& at(std::string_view key) const;    ///< must exist
+    const Yaml* find(std::string_view key) const;  ///< nullptr when absent
     std::string text_or(std::string_view key, std::string fallback) const;
     double number_or(std::string_view key, double fallback) const;
     std::int64_t integer_or(std::string_view key, std::int64_t fallback) const;

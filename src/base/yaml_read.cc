@@ -60,6 +60,8 @@ public:
         const bool quoted =
             tag == "!" && std::string_view("'\"|>").find(first) != std::string_view::npos;
         refuse_properties(mark, quoted ? "" : tag, anchor);
+        if (quoted && (first == '\'' || first == '"'))
+            refuse_open_quotes(mark);
         if (!quoted) {
             if (const std::string_view why = why_ambiguous(value); !why.empty()) {
                 const std::string next =
@@ -126,6 +128,22 @@ private:
         if (!tag.empty() && tag != "?")
             fail(line_of(mark), "tags (" + tag.substr(0, 60) + ") are not allowed",
                  "leave the tag out");
+    }
+
+    /// yaml-cpp takes the end of the file for the missing quotation mark when a line end stands before it.
+    void refuse_open_quotes(const YAML::Mark& mark) const {
+        std::size_t at = static_cast<std::size_t>(mark.pos);
+        const char quote = text_[at];
+        while (++at < text_.size()) {
+            if (quote == '"' && text_[at] == '\\') {
+                ++at;
+            } else if (text_[at] == quote) {
+                if (quote == '"' || at + 1 == text_.size() || text_[at + 1] != quote)
+                    return;
+                ++at;
+            }
+        }
+        fail(line_of(mark), "quotes that are not closed", "close them");
     }
 
     Yaml make(Yaml::Kind kind, const YAML::Mark& mark) {
