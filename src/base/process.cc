@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/lasting_thread.h"
 #include "base/process_drain.h"
 #include "base/text.h"
 
@@ -248,16 +249,20 @@ Child::Child(const ChildOptions& options) {
     own_group_ = options.new_process_group;
     forked_bytes_ = memory_from_status("/proc/self/status", "VmRSS");
 
-    // A cancellation handler of ours must not run in the child and write into our
-    // pipe.
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t pid = ::fork();
-    const int fork_error = errno;
-    if (pid == 0)
-        run_child(start);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pid_t pid = -1;
+    int fork_error = 0;
+    run_in_lasting_thread([&] {
+        // A cancellation handler of ours must not run in the child and write into our
+        // pipe.
+        sigset_t all, before;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        pid = ::fork();
+        fork_error = errno;
+        if (pid == 0)
+            run_child(start);
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    });
     if (pid < 0)
         throw_errno(fork_error, "start the program", program);
     pid_ = pid;
