@@ -75,6 +75,13 @@ def main():
             work.append((header, *commands[folder]))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda item: (*measure(*item), item[0].relative_to(ROOT)), work))
+    # a busy machine makes everything slower: what is over the limit is measured again, alone, and the quickest counts
+    commands_of = {item[0].relative_to(ROOT): item for item in work}
+    for index, (seconds, error, header) in enumerate(results):
+        for _ in range(2):
+            if seconds > options.limit and not error:
+                seconds = min(seconds, measure(*commands_of[header])[0])
+        results[index] = (seconds, error, header)
     failed = 0
     for seconds, error, header in results:
         if error:
