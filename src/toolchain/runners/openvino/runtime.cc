@@ -1,6 +1,10 @@
 #include "toolchain/runners/openvino/runtime.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <ostream>
 #include <streambuf>
@@ -24,7 +28,12 @@ public:
         setp(buffer_.data(), buffer_.data() + buffer_.size());
     }
 
-    std::uint64_t written() const { return written_; }
+    /// Size of what was written. Leaves the file's position at its end.
+    std::uint64_t finish() {
+        flush();
+        seek(end_);
+        return end_;
+    }
 
 private:
     int_type overflow(int_type letter) override {
@@ -36,8 +45,7 @@ private:
 
     std::streamsize xsputn(const char* bytes, std::streamsize count) override {
         flush();
-        file_.write(std::string_view(bytes, static_cast<std::size_t>(count)));
-        written_ += static_cast<std::uint64_t>(count);
+        write(std::string_view(bytes, static_cast<std::size_t>(count)));
         return count;
     }
 
@@ -46,25 +54,50 @@ private:
         return 0;
     }
 
-    // the format writes sizes in its head, so it asks where it is
+    // the format keeps a place for the sizes of its parts, and goes back to fill it
     pos_type seekoff(off_type offset, std::ios_base::seekdir direction,
-                     std::ios_base::openmode) override {
-        if (offset != 0 || direction != std::ios_base::cur)
+                     std::ios_base::openmode mode) override {
+        const auto here = static_cast<off_type>(position_) + (pptr() - pbase());
+        if (direction == std::ios_base::cur && offset == 0)
+            return pos_type(here);
+        const off_type base = direction == std::ios_base::beg   ? 0
+                              : direction == std::ios_base::cur ? here
+                                                                : static_cast<off_type>(end_);
+        return seekpos(pos_type(base + offset), mode);
+    }
+
+    pos_type seekpos(pos_type position, std::ios_base::openmode) override {
+        const auto target = static_cast<off_type>(position);
+        flush();
+        if (target < 0 || static_cast<std::uint64_t>(target) > end_)
             return pos_type(off_type(-1));
-        return pos_type(static_cast<off_type>(written_) + (pptr() - pbase()));
+        seek(static_cast<std::uint64_t>(target));
+        return position;
+    }
+
+    void seek(std::uint64_t position) {
+        if (lseek(file_.fd(), static_cast<off_t>(position), SEEK_SET) < 0)
+            throw_errno(errno, "seek in", file_.temporary_path());
+        position_ = position;
+    }
+
+    void write(std::string_view bytes) {
+        file_.write(bytes);
+        position_ += bytes.size();
+        end_ = std::max(end_, position_);
     }
 
     void flush() {
         const auto count = static_cast<std::size_t>(pptr() - pbase());
         if (count == 0)
             return;
-        file_.write(std::string_view(pbase(), count));
-        written_ += count;
+        write(std::string_view(pbase(), count));
         setp(buffer_.data(), buffer_.data() + buffer_.size());
     }
 
     AtomicFile& file_;
-    std::uint64_t written_ = 0;
+    std::uint64_t position_ = 0;
+    std::uint64_t end_ = 0;
     std::array<char, 65536> buffer_{};
 };
 
@@ -123,7 +156,7 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
     {
         FileBuffer buffer(file);
         std::ostream stream(&buffer);
-        stream.exceptions(std::ios::badbit);
+        stream.exceptions(std::ios::badbit | std::ios::failbit);
         try {
             compiled.model.export_model(stream);
             stream.flush();
@@ -132,7 +165,7 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
         } catch (const std::exception& exception) {
             throw_clean(exception, ErrorKind::toolchain, model_path);
         }
-        if (buffer.written() == 0)
+        if (buffer.finish() == 0)
             throw Error(ErrorKind::toolchain, "OpenVINO exported nothing", model_path);
     }
     file.write(settings_line(import_settings(settings)));
