@@ -21,8 +21,8 @@ namespace requal::graph {
 
 /// One dimension: a value, a name (dynamic axis) or neither.
 struct Dimension {
-    std::int64_t value = -1;   ///< -1 when dynamic
-    std::string name;          ///< symbolic name, may be empty for an unnamed dynamic axis
+    std::int64_t value = -1;  ///< -1 when dynamic
+    std::string name;         ///< symbolic name, may be empty for an unnamed dynamic axis
     bool dynamic() const { return value < 0; }
 };
 
@@ -32,18 +32,21 @@ struct ValueInfo {
     ElementType type = ElementType::float32;
     std::vector<Dimension> dimensions;
     bool has_shape = false;
-    std::string kind = "tensor";  ///< "tensor", "sequence", "optional", "map", "sparse_tensor"
+    /// "tensor", "sequence", "optional", "map", "sparse_tensor", "unknown"; "tensor of float8e4m3fn" and the like for element types
+    /// that ElementType does not have.
+    std::string kind = "tensor";
 };
 
 /// One node in topological order; sub-graphs and functions entered (`scope` is "" at the top, else "If_3/then_branch").
 struct NodeInfo {
-    std::string name;        ///< as written; "op#index" when the model leaves it empty
+    std::string name;  ///< as written; "op#index" when the model leaves it empty
     std::string op;
-    std::string domain;      ///< "" for ai.onnx
+    std::string domain;  ///< "" for ai.onnx
     std::string scope;
-    std::vector<std::string> inputs;
+    std::vector<std::string> inputs;  ///< inside a function, names begin with its scope and "/"
     std::vector<std::string> outputs;
-    std::uint64_t macs = 0;  ///< multiply-accumulates, 0 when not counted for this operator or shape unknown
+    std::uint64_t macs =
+        0;  ///< multiply-accumulates, 0 when not counted for this operator or shape unknown
     bool macs_known = false;
 };
 
@@ -55,16 +58,22 @@ struct Summary {
     std::vector<ValueInfo> inputs;               ///< without initializers
     std::vector<ValueInfo> outputs;
     std::vector<NodeInfo> nodes;
-    std::uint64_t parameters = 0;                ///< elements of all initializers, sub-graphs included
+    std::uint64_t parameters =
+        0;  ///< elements of all initializers and Constant nodes, sub-graphs included
     std::uint64_t parameter_bytes = 0;
-    std::uint64_t macs = 0;                      ///< at the given shapes; 0 when a needed shape is unknown
-    std::uint64_t macs_unknown_nodes = 0;        ///< nodes that would count but whose shape is unknown
-    std::vector<std::string> dynamic_axes;       ///< "x: axis 0 'batch'"
-    std::vector<std::string> functions;          ///< model-local functions, "domain:name"
-    std::vector<std::string> external_files;     ///< relative paths of external data
+    std::uint64_t macs =
+        0;  ///< at the given shapes, each sub-graph once; 0 when a needed shape is unknown
+    std::uint64_t macs_unknown_nodes = 0;     ///< nodes that would count but whose shape is unknown
+    std::vector<std::string> dynamic_axes;    ///< "x: axis 0 'batch'"
+    std::vector<std::string> functions;       ///< model-local functions, "domain:name"
+    std::vector<std::string> external_files;  ///< relative paths of external data
+    std::vector<std::string>
+        custom_ops;  ///< "domain:operator" of domains that onnx does not define: not checked, no shapes
+    std::vector<std::string>
+        warnings;  ///< contradictions that shape inference found; counts that hold for one repetition
 };
 
-/// A model that was read and passed the checker. Owns the protobuf message.
+/// A model that was read and passed the checker. Owns the protobuf message. Const calls are safe from several threads.
 class Model {
 public:
     /// Reads FILE: parses, holds external data inside its folder (no "..", absolute path or link that leaves it), checks raw data
@@ -76,11 +85,13 @@ public:
     Model& operator=(Model&&) noexcept;
 
     const std::string& path() const;
-    const onnx::ModelProto& proto() const;
-    const Summary& summary() const;  ///< computed once
+    const onnx::ModelProto& proto() const;  ///< as read, value_info replaced by what was inferred
+    const Summary& summary() const;         ///< computed once
     /// Summary with dynamic axes fixed: input name -> shape. Error(input) when a name or rank does not fit.
     Summary summary_at(const std::map<std::string, Shape>& shapes) const;
-    Digest digest() const;           ///< of the file's bytes; of all its external files too when there are some
+    /// Of the file's bytes as they were read. With external files: of the text "HEX\n" of the model and one line "HEX  PATH\n" a file,
+    /// sorted by path (as sha256sum prints them).
+    Digest digest() const;
 
 private:
     Model();
