@@ -75,6 +75,7 @@ private:
     std::unique_ptr<RunFolder> folder_;
     std::string model_path_;
     std::vector<data::InputPort> ports_;
+    std::map<std::string, Shape> dynamic_shapes_;   ///< of the inputs that have dynamic axes
     std::unique_ptr<data::InputSource> inputs_;
     EngineOutcome engine_;
     std::string engine_path_;
@@ -137,6 +138,9 @@ void Run::check_model() {
                                                              [](std::int64_t value) { return value < 0; });
         if (fixed != protocol_.model.shapes.end()) {
             shape = fixed->second;
+            if (dynamic) {
+                dynamic_shapes_.emplace(input.name, shape);
+            }
         } else if (dynamic) {
             throw Error(ErrorKind::input, "input '" + input.name + "' has dynamic axes that the protocol does not fix",
                         protocol_.path, "write its shape under model.shapes");
@@ -221,7 +225,7 @@ void Run::build_engine() {
     build.model_path = model_path_;
     build.toolchain = protocol_.candidate.toolchain;
     build.output_path = folder_->path() + "/" + protocol_.name + ".engine";
-    build.shapes = protocol_.model.shapes;
+    build.shapes = dynamic_shapes_;
     build.precision = protocol_.candidate.precision;
     build.options = protocol_.candidate.options;
     engine_.precision_requested = protocol_.candidate.precision;

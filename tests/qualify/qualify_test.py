@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole qualifications with a runtime whose wrongness is written in a file: what each fault must do to verdict, record and store.
 
-Usage: qualify_test.py --program build/debug/bin/requal --runners build/debug/libexec/requal [-k PART]
+Usage: qualify_test.py --program build/debug/bin/requal --runners build/debug/tests/runners [-k PART]
 """
 
 import argparse
@@ -31,11 +31,11 @@ ARGS = None
 class Case:
     """A folder with a model that ONNX and the scripted runner both know, its protocol and a store."""
 
-    def __init__(self, folder, wrongness=(), gates=None, latency_ms=0, outputs=("y",), candidate="", inputs=None):
+    def __init__(self, folder, wrongness=(), gates=None, latency_ms=0, outputs=("y",), candidate="", inputs=None, axis=1):
         self.folder = pathlib.Path(folder)
         self.store = self.folder / "store"
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
-        y = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in outputs]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [axis, 4])
+        y = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [axis, 4]) for name in outputs]
         nodes = [helper.make_node("Relu", ["x"], [name]) for name in outputs]
         graph = helper.make_graph(nodes, "small", [x], y)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -61,8 +61,8 @@ class Case:
         self.protocol.write_text(
             f"schema: protocol/1\nname: small\ntitle: A scripted model\n"
             f"model:\n  file: model.onnx\n  digest: {self.digest}\n  shapes:\n    x: 1x4\n"
-            f"reference:\n  toolchain: scripted:a\n"
-            f"candidate:\n  toolchain: scripted:a\n{candidate}"
+            f"reference:\n  toolchain: scripted\n"
+            f"candidate:\n  toolchain: scripted\n{candidate}"
             f"inputs:\n{inputs or '  random: {count: 3, seed: 1, ranges: {x: [0.5, 1]}}'}\n"
             f"gates:\n{self.gates}"
         )
@@ -311,7 +311,7 @@ def a_missing_model_is_refused_and_can_be_named(folder):
 
 @test
 def an_open_axis_is_refused(folder):
-    case = Case(folder)
+    case = Case(folder, axis="n")
     case.protocol.write_text(case.protocol.read_text().replace("  shapes:\n    x: 1x4\n", ""))
     case.refused(2, "'x'", "model.shapes")
 
@@ -326,7 +326,7 @@ def a_shape_for_an_unknown_input_is_refused(folder):
 @test
 def a_missing_toolchain_is_status_3(folder):
     case = Case(folder)
-    case.protocol.write_text(case.protocol.read_text().replace("candidate:\n  toolchain: scripted:a", "candidate:\n  toolchain: nowhere:cpu"))
+    case.protocol.write_text(case.protocol.read_text().replace("candidate:\n  toolchain: scripted", "candidate:\n  toolchain: nowhere:cpu"))
     case.refused(3, "nowhere")
     assert not case.runs()
 
@@ -334,8 +334,8 @@ def a_missing_toolchain_is_status_3(folder):
 @test
 def an_unknown_option_is_bad_input(folder):
     case = Case(folder)
-    case.protocol.write_text(case.protocol.read_text().replace("reference:\n  toolchain: scripted:a\n",
-                                                               "reference:\n  toolchain: scripted:a\n  options: {colour: red}\n"))
+    case.protocol.write_text(case.protocol.read_text().replace("reference:\n  toolchain: scripted\n",
+                                                               "reference:\n  toolchain: scripted\n  options: {colour: red}\n"))
     case.refused(2, "colour")
     assert not case.runs()
 
