@@ -92,7 +92,8 @@ void Conversation::watch() const {
         if (resident > options_.memory_limit_bytes) {
             throw Error(ErrorKind::toolchain,
                         "takes too much memory: " + readable_bytes(resident) + " resident, " +
-                            readable_bytes(options_.memory_limit_bytes) + " are allowed");
+                            readable_bytes(options_.memory_limit_bytes) + " are allowed",
+                        {}, "use smaller inputs or raise the memory limit");
         }
     }
 }
@@ -253,8 +254,7 @@ void Conversation::give_up(const Error& cause, const std::string& doing) {
     } else if (ended) {
         message += " (" + child_->status_text() + ")";
     }
-    throw Error(ErrorKind::toolchain, message + words, {},
-                ended ? "" : "it was ended; the limits can be raised");
+    throw Error(ErrorKind::toolchain, message + words, {}, cause.next());
 }
 
 Conversation::~Conversation() {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace requal::toolchain {
 
@@ -91,7 +92,10 @@ void FrameChannel::wait_for(int fd, short events, std::int64_t deadline_ns, cons
         std::int64_t wait_ns = watch_.check ? watch_.interval_ns : -1;
         if (deadline_ns >= 0) {
             if (now >= deadline_ns) {
-                broken(what);
+                throw Error(ErrorKind::toolchain,
+                            std::string(what) + " within " +
+                                readable_seconds(static_cast<double>(timeout_ns_) / 1e9),
+                            {}, "if it only needs longer, raise the time limit");
             }
             wait_ns = wait_ns < 0 ? deadline_ns - now : std::min(wait_ns, deadline_ns - now);
         }
@@ -115,6 +119,7 @@ void FrameChannel::wait_for(int fd, short events, std::int64_t deadline_ns, cons
 }
 
 void FrameChannel::send(const Message& message, std::int64_t timeout_ns) {
+    timeout_ns_ = timeout_ns;
     const std::int64_t deadline = deadline_after(timeout_ns);
     const std::string header = write_json_compact(message.header);
     std::uint64_t total = 0;
@@ -137,14 +142,13 @@ void FrameChannel::send(const Message& message, std::int64_t timeout_ns) {
     const auto write_out = [&](std::string_view bytes) {
         while (!bytes.empty()) {
             if (watch_.check && deadline >= 0 && monotonic_now() >= deadline) {
-                broken("takes no request: it does not read its input");
+                wait_for(write_fd_, POLLOUT, deadline, "takes no request");
             }
             const ssize_t written = write(write_fd_, bytes.data(), bytes.size());
             if (written >= 0) {
                 bytes.remove_prefix(static_cast<std::size_t>(written));
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-                wait_for(write_fd_, POLLOUT, deadline,
-                         "takes no request: it does not read its input");
+                wait_for(write_fd_, POLLOUT, deadline, "takes no request");
             } else if (errno == EPIPE) {
                 broken("has closed its input");
             } else if (errno != EINTR) {
@@ -162,7 +166,7 @@ std::size_t FrameChannel::read_some(char* target, std::size_t size_bytes,
                                     std::int64_t deadline_ns) {
     for (;;) {
         if (deadline_ns >= 0 || watch_.check) {
-            wait_for(read_fd_, POLLIN, deadline_ns, "no answer in time");
+            wait_for(read_fd_, POLLIN, deadline_ns, "gives no answer");
         }
         const ssize_t got = read(read_fd_, target, size_bytes);
         if (got >= 0) {
@@ -228,6 +232,7 @@ std::string FrameChannel::take(std::uint64_t size_bytes, std::int64_t deadline_n
 }
 
 std::optional<Message> FrameChannel::receive(std::int64_t timeout_ns) {
+    timeout_ns_ = timeout_ns;
     const std::int64_t deadline = deadline_after(timeout_ns);
     // The first bytes are judged as soon as they differ from the magic: noise on the line may be shorter than a frame's
     // prefix.

@@ -84,7 +84,8 @@ private:
     FrameLimits limits_;
     Watch watch_;
     std::int64_t checked_ns_ = 0;
-    std::string buffer_;  ///< bytes read and not yet taken
+    std::int64_t timeout_ns_ = -1;  ///< of the call under way, for messages
+    std::string buffer_;            ///< bytes read and not yet taken
     std::size_t taken_ = 0;
 };
 
