@@ -463,7 +463,7 @@ TEST_P(Conformance, RefusesAnotherProtocolVersionAndUnknownRequests) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runners, Conformance, ::testing::ValuesIn(subjects()),
-                         [](const auto& info) { return info.param.label; });
+                         [](const auto& subject) { return subject.param.label; });
 
 }  // namespace
 }  // namespace requal::toolchain

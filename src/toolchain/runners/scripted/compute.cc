@@ -1,4 +1,4 @@
-#include "compute.h"
+#include "toolchain/runners/scripted/compute.h"
 
 #include <algorithm>
 

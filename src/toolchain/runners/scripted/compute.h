@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "script.h"
+#include "toolchain/runners/scripted/script.h"
 
 namespace requal::scripted {
 

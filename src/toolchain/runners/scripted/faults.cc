@@ -1,4 +1,4 @@
-#include "faults.h"
+#include "toolchain/runners/scripted/faults.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "script.h"
+#include "toolchain/runners/scripted/script.h"
 
 namespace requal::scripted {
 

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "compute.h"
-#include "faults.h"
-#include "script.h"
+#include "toolchain/runners/scripted/compute.h"
+#include "toolchain/runners/scripted/faults.h"
+#include "toolchain/runners/scripted/script.h"
 #include "toolchain/runner.h"
 
 namespace requal::scripted {

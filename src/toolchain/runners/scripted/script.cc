@@ -1,4 +1,4 @@
-#include "script.h"
+#include "toolchain/runners/scripted/script.h"
 
 #include <algorithm>
 #include <array>
