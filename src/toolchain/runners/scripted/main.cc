@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "toolchain/runner.h"
 #include "toolchain/runners/scripted/compute.h"
 #include "toolchain/runners/scripted/faults.h"
 #include "toolchain/runners/scripted/script.h"
-#include "toolchain/runner.h"
 
 namespace requal::scripted {
 
