@@ -39,6 +39,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # part of -Wconversion in clang, not in GCC's C++: one set of warnings for all
+  target_compile_options(requal_options INTERFACE -Wno-sign-conversion)
+endif()
+
 if(REQUAL_SANITIZE)
   set(_requal_sanitize "-fsanitize=${REQUAL_SANITIZE}" -fno-omit-frame-pointer)
   if(NOT REQUAL_SANITIZE STREQUAL "thread")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over our source files, those that changed since it last found nothing in them.
 
-scripts/lint_cpp.py [--build build/release] [--jobs N] [FILE...]
+scripts/lint_cpp.py [--build build/release] [--jobs N] [--tests] [FILE...]      without --tests, those of src/ only
 
 A file is looked at again when its preprocessed text, its flags, .clang-tidy or clang-tidy itself changed; the digests of clean files
 are kept beside the dependencies.
@@ -19,7 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # GCC's names for warnings that clang does not have
-EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unused-command-line-argument"]
+EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-sign-conversion", "--extra-arg=-Wno-unused-command-line-argument"]
 
 
 def cache_folder():
@@ -67,6 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/release", type=pathlib.Path)
     parser.add_argument("--jobs", default=os.cpu_count(), type=int)
+    parser.add_argument("--tests", action="store_true", help="the tests and benchmarks too")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     if not shutil.which("clang-tidy"):
@@ -76,7 +77,8 @@ def main():
     entries = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        ours = any(path.is_relative_to(ROOT / folder) for folder in ("src", "tests", "benchmarks", "cmake"))
+        folders = ("src", "tests", "benchmarks", "cmake") if options.tests or chosen else ("src",)
+        ours = any(path.is_relative_to(ROOT / folder) for folder in folders)
         if ours and not path.is_relative_to(build) and path.suffix == ".cc" and (not chosen or str(path) in chosen):
             entries[path] = entry
     common = hashlib.sha256()
