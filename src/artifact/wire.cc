@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace requal::artifact {
 
 void WireField::require_type(int wanted) const {
@@ -69,8 +71,10 @@ bool WireReader::next(WireField& field) {
 
 std::string wire_text(const ByteSource& source, const WireField& field, std::size_t limit) {
     field.require_type(2);
-    return source.read(field.begin, static_cast<std::size_t>(
-                                        std::min<std::uint64_t>(limit, field.end - field.begin)));
+    std::string text = source.read(field.begin, static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                    limit, field.end - field.begin)));
+    // these become keys of documents: two names that differ only in bytes that JSON cannot hold may not become two equal keys
+    return is_utf8(text) ? text : printable(text);
 }
 
 }  // namespace requal::artifact

@@ -49,7 +49,7 @@ private:
     std::uint64_t end_;
 };
 
-/// Text of a length-delimited field, cut to `limit` bytes.
+/// Text of a length-delimited field, cut to `limit` bytes; bytes that are not UTF-8 are written as \xNN.
 std::string wire_text(const ByteSource& source, const WireField& field, std::size_t limit = 1024);
 
 }  // namespace requal::artifact

@@ -75,6 +75,15 @@ TEST(Recognise, every_truncation_of_a_model_is_no_model) {
     EXPECT_EQ(half.kind, "unknown");
 }
 
+TEST(Recognise, names_that_are_not_utf8_give_a_document_that_reads_back) {
+    std::string model = bytes_of("context.onnx");
+    model[model.rfind("com.microsoft")] = '\xef';
+    const Recognised found = recognised(model);
+    EXPECT_TRUE(found.recorded.at("opsets").has("\\xefom.microsoft"));
+    const std::string text = write_json(found.recorded);
+    EXPECT_EQ(write_json(parse_json(text, "test")), text);
+}
+
 TEST(Recognise, plans) {
     Recognised found = recognised(plan("vtrt", "\x01\x07\x01\x74"));
     EXPECT_EQ(found.kind, "tensorrt-rtx-plan");
