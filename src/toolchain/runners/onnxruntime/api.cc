@@ -54,7 +54,8 @@ void ORT_API_CALL write_log(void*, OrtLoggingLevel severity, const char* categor
                  severity == ORT_LOGGING_LEVEL_WARNING ? "warning" : "error", line.c_str());
 }
 
-/// End of "/path/file.cc:123 ns::function(args) const [with T = x] " that starts at `start`; `start` when it is none.
+/// End of "/path/file.cc:123 ns::function(args) const [with T = x] " or "file.cc:123 Function " that starts at `start`;
+/// `start` when it is none.
 std::size_t end_of_source_place(std::string_view text, std::size_t start) {
     const auto blank = text.find_first_of(" \n", start);
     const auto token = text.substr(start, blank == std::string_view::npos ? blank : blank - start);
@@ -63,10 +64,17 @@ std::size_t end_of_source_place(std::string_view text, std::size_t start) {
         token.find_first_not_of("0123456789", colon + 1) != std::string_view::npos)
         return start;
     const auto file = token.substr(0, colon);
+    const bool whole_path = file.starts_with('/');
+    if (!whole_path && file.find_first_of(":/") != std::string_view::npos)
+        return start;
     if (!file.ends_with(".cc") && !file.ends_with(".h") && !file.ends_with(".cpp") &&
         !file.ends_with(".cu") && !file.ends_with(".hpp"))
         return start;
     auto end = blank == std::string_view::npos ? text.size() : blank + 1;
+    if (!whole_path) {
+        const auto function_end = text.find(' ', end);
+        return function_end == std::string_view::npos ? end : function_end + 1;
+    }
     // a function signature follows: up to its balanced closing parenthesis
     const auto open = text.find('(', end);
     if (open == std::string_view::npos ||
@@ -144,9 +152,8 @@ std::map<std::string, std::uint64_t> PlacementWatch::nodes_by_provider() const {
 std::string clean_message(std::string_view text) {
     std::string result;
     for (std::size_t index = 0; index < text.size();) {
-        const bool starts_path =
-            text[index] == '/' && (index == 0 || text[index - 1] == ' ' || text[index - 1] == ':');
-        const auto end = starts_path ? end_of_source_place(text, index) : index;
+        const bool starts_word = index == 0 || text[index - 1] == ' ' || text[index - 1] == ':';
+        const auto end = starts_word ? end_of_source_place(text, index) : index;
         if (end > index) {
             if (!result.empty() && result.back() != ' ')
                 result += ' ';
@@ -155,8 +162,36 @@ std::string clean_message(std::string_view text) {
             result += text[index++];
         }
     }
-    return one_line(result);
+    result = one_line(result);
+    // what the place of the message says already
+    if (result.starts_with("Load model from ")) {
+        const auto failed = result.find(" failed:");
+        if (failed != std::string::npos)
+            result = one_line(std::string_view(result).substr(failed + 8));
+    }
+    for (const std::string_view prefix :
+         {"Exception during initialization:", "[ONNXRuntimeError] : 1 : FAIL :",
+          "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION :"}) {
+        if (result.starts_with(prefix))
+            result = one_line(std::string_view(result).substr(prefix.size()));
+    }
+    return result;
 }
+
+namespace {
+
+/// The runtime says FAIL for a damaged model as for its own troubles; the text tells which.
+bool blames_model(std::string_view text) {
+    const auto has = [&](std::string_view part) {
+        return text.find(part) != std::string_view::npos;
+    };
+    if (has("not a registered function") || has("guarantees") || has("Unsupported model IR"))
+        return false;
+    return has("Load model from ") || has("nvalid model") || has("initializer") ||
+           has("Initializer") || has("TensorProto") || has("External data");
+}
+
+}  // namespace
 
 std::string node_in_message(std::string_view text) {
     // "... while running Conv node. Name:'Conv_0' ...", "Node (Conv_0) Op (Conv) ...", "... node with name 'Conv_0'"
@@ -194,16 +229,20 @@ void throw_clean(const Ort::Exception& exception, Phase phase, const std::string
     case ORT_INVALID_ARGUMENT:
         kind = ErrorKind::input;
         break;
+    case ORT_FAIL:
+    case ORT_RUNTIME_EXCEPTION:
+        if (phase == Phase::load && blames_model(text))
+            kind = ErrorKind::input;
+        break;
     case ORT_NOT_IMPLEMENTED:
         next = "this runtime has no kernel for it";
         break;
     default:
         break;
     }
-    if (phase == Phase::run && message.empty())
-        message = "the run failed";
-    throw Error(kind, message.empty() ? "ONNX Runtime failed" : message,
-                node.empty() ? where : where + ", node '" + node + "'", next);
+    if (message.empty())
+        message = phase == Phase::run ? "the run failed" : "it could not be loaded";
+    throw Error(kind, message, node.empty() ? where : where + ", node '" + node + "'", next);
 }
 
 ONNXTensorElementDataType to_onnx(ElementType type) {

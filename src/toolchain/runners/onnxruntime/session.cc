@@ -14,24 +14,24 @@ namespace {
 std::string_view kind_name(ONNXType type) {
     switch (type) {
     case ONNX_TYPE_SEQUENCE:
-        return "sequence";
+        return "a sequence";
     case ONNX_TYPE_MAP:
-        return "map";
+        return "a map";
     case ONNX_TYPE_OPTIONAL:
-        return "optional";
+        return "an optional value";
     case ONNX_TYPE_SPARSETENSOR:
-        return "sparse tensor";
+        return "a sparse tensor";
     case ONNX_TYPE_OPAQUE:
-        return "opaque value";
+        return "an opaque value";
     default:
-        return "value of unknown kind";
+        return "a value of unknown kind";
     }
 }
 
 Port port_of(const std::string& name, const Ort::TypeInfo& info, const std::string& where) {
     if (info.GetONNXType() != ONNX_TYPE_TENSOR)
         throw Error(ErrorKind::input,
-                    "it is a " + std::string(kind_name(info.GetONNXType())) +
+                    "it is " + std::string(kind_name(info.GetONNXType())) +
                         ", only tensors can be given and compared",
                     where, "end the model before it, or export it as tensors");
     const auto tensor = info.GetTensorTypeAndShapeInfo();

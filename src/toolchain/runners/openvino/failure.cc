@@ -7,6 +7,16 @@
 namespace requal::toolchain::openvino {
 namespace {
 
+/// Takes out every "FROM...TO", both included.
+void remove_between(std::string& text, std::string_view from, std::string_view to) {
+    for (auto start = text.find(from); start != std::string::npos; start = text.find(from, start)) {
+        const auto end = text.find(to, start + from.size());
+        if (end == std::string::npos)
+            return;
+        text.erase(start, end + to.size() - start);
+    }
+}
+
 bool is_place(std::string_view line) {
     return line.starts_with("Exception from ") ||
            (line.starts_with("Check '") && line.find("' failed at ") != std::string_view::npos);
@@ -27,7 +37,19 @@ std::string clean_message(std::string_view text) {
             kept += (kept.empty() ? "" : " ") + line;
         }
     }
-    return kept.empty() ? condition : kept;
+    // "Check 'x' failed at src/file.hpp:12: " within a line, and the node that is named apart
+    for (auto start = kept.find("Check '"); start != std::string::npos;
+         start = kept.find("Check '", start)) {
+        const auto place = kept.find("' failed at ", start);
+        const auto end = place == std::string::npos ? place : kept.find(": ", place);
+        if (end == std::string::npos)
+            break;
+        kept.erase(start, end + 2 - start);
+    }
+    remove_between(kept, "While validating node '", "friendly_name '");
+    remove_between(kept, "FrontEnd API failed with ", ": ");
+    remove_between(kept, "Model wasn't fully converted. Summary:", "-- ");
+    return kept.empty() ? condition : one_line(kept);
 }
 
 std::string node_in_message(std::string_view text) {

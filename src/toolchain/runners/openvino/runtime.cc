@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
-#include <ostream>
-#include <streambuf>
+#include <fstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "toolchain/runners/openvino/engine_file.h"
 #include "toolchain/runners/openvino/failure.h"
 #include "toolchain/runners/openvino/session.h"
@@ -21,85 +19,23 @@ namespace {
 
 constexpr std::array<std::string_view, 3> library_parts = {"openvino", "libtbb", "OpenCL"};
 
-/// Streams what export_model() writes into an AtomicFile, so that a blob never lies in memory twice.
-class FileBuffer final : public std::streambuf {
-public:
-    explicit FileBuffer(AtomicFile& file) : file_(file) {
-        setp(buffer_.data(), buffer_.data() + buffer_.size());
+/// The blob goes straight to the file, so that it never lies in memory twice. The format writes sizes in its head when it
+/// is done, so the stream must be able to go back.
+void export_into(AtomicFile& file, ov::CompiledModel& model, const std::string& model_path,
+                 const std::string& output_path) {
+    std::ofstream stream(file.temporary_path(), std::ios::binary | std::ios::trunc);
+    try {
+        model.export_model(stream);
+    } catch (const std::exception& exception) {
+        if (stream)
+            throw_clean(exception, ErrorKind::toolchain, model_path);
     }
-
-    /// Size of what was written. Leaves the file's position at its end.
-    std::uint64_t finish() {
-        flush();
-        seek(end_);
-        return end_;
-    }
-
-private:
-    int_type overflow(int_type letter) override {
-        flush();
-        if (!traits_type::eq_int_type(letter, traits_type::eof()))
-            sputc(traits_type::to_char_type(letter));
-        return traits_type::not_eof(letter);
-    }
-
-    std::streamsize xsputn(const char* bytes, std::streamsize count) override {
-        flush();
-        write(std::string_view(bytes, static_cast<std::size_t>(count)));
-        return count;
-    }
-
-    int sync() override {
-        flush();
-        return 0;
-    }
-
-    // the format keeps a place for the sizes of its parts, and goes back to fill it
-    pos_type seekoff(off_type offset, std::ios_base::seekdir direction,
-                     std::ios_base::openmode mode) override {
-        const auto here = static_cast<off_type>(position_) + (pptr() - pbase());
-        if (direction == std::ios_base::cur && offset == 0)
-            return pos_type(here);
-        const off_type base = direction == std::ios_base::beg   ? 0
-                              : direction == std::ios_base::cur ? here
-                                                                : static_cast<off_type>(end_);
-        return seekpos(pos_type(base + offset), mode);
-    }
-
-    pos_type seekpos(pos_type position, std::ios_base::openmode) override {
-        const auto target = static_cast<off_type>(position);
-        flush();
-        if (target < 0 || static_cast<std::uint64_t>(target) > end_)
-            return pos_type(off_type(-1));
-        seek(static_cast<std::uint64_t>(target));
-        return position;
-    }
-
-    void seek(std::uint64_t position) {
-        if (lseek(file_.fd(), static_cast<off_t>(position), SEEK_SET) < 0)
-            throw_errno(errno, "seek in", file_.temporary_path());
-        position_ = position;
-    }
-
-    void write(std::string_view bytes) {
-        file_.write(bytes);
-        position_ += bytes.size();
-        end_ = std::max(end_, position_);
-    }
-
-    void flush() {
-        const auto count = static_cast<std::size_t>(pptr() - pbase());
-        if (count == 0)
-            return;
-        write(std::string_view(pbase(), count));
-        setp(buffer_.data(), buffer_.data() + buffer_.size());
-    }
-
-    AtomicFile& file_;
-    std::uint64_t position_ = 0;
-    std::uint64_t end_ = 0;
-    std::array<char, 65536> buffer_{};
-};
+    stream.flush();
+    if (!stream)
+        throw Error(ErrorKind::storage, "cannot be written: is the disk full?", output_path);
+    if (lseek(file.fd(), 0, SEEK_END) <= 0)
+        throw Error(ErrorKind::toolchain, "OpenVINO exported nothing", model_path);
+}
 
 Json proved(std::string_view toolchain) {
     Json result = Json::object({{"name", toolchain}, {"can", Json::array({"build", "run"})}});
@@ -153,21 +89,7 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
         throw Error(ErrorKind::input, "is an engine already", model_path, "give the model");
     auto compiled = compile(model_path, {}, settings);
     AtomicFile file(output_path);
-    {
-        FileBuffer buffer(file);
-        std::ostream stream(&buffer);
-        stream.exceptions(std::ios::badbit | std::ios::failbit);
-        try {
-            compiled.model.export_model(stream);
-            stream.flush();
-        } catch (const Error&) {
-            throw;
-        } catch (const std::exception& exception) {
-            throw_clean(exception, ErrorKind::toolchain, model_path);
-        }
-        if (buffer.finish() == 0)
-            throw Error(ErrorKind::toolchain, "OpenVINO exported nothing", model_path);
-    }
+    export_into(file, compiled.model, model_path, output_path);
     file.write(settings_line(import_settings(settings)));
     // the engine is what an import gives, so its precision is read back from one
     const auto imported = import_blob(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include <openvino/openvino.hpp>
 
@@ -19,7 +20,7 @@ namespace {
 /// Averaged runs of a profile, after one that is left out.
 constexpr int profiled_runs = 3;
 
-ov::AnyMap properties_of(const Settings& settings, bool imported, bool profiling) {
+ov::AnyMap properties_of(const Settings& settings, bool profiling) {
     ov::AnyMap properties;
     for (const auto& [key, value] : settings.config)
         properties[key] = value;
@@ -37,7 +38,6 @@ ov::AnyMap properties_of(const Settings& settings, bool imported, bool profiling
         properties.emplace(ov::num_streams(ov::streams::Num(static_cast<int>(*settings.streams))));
     if (profiling)
         properties.emplace(ov::enable_profiling(true));
-    (void)imported;
     return properties;
 }
 
@@ -48,7 +48,6 @@ void fix_model_shapes(ov::Model& model, const Settings& settings, const std::str
     for (const auto& input : std::as_const(model).inputs())
         parameters.push_back(input);
     auto ports = ports_of(parameters, "input");
-    const auto names = ports;
     fix_shapes(ports, settings.shapes, "shape.");
     std::map<std::size_t, ov::PartialShape> wanted;
     for (std::size_t index = 0; index < ports.size(); ++index) {
@@ -105,6 +104,39 @@ std::map<std::string, std::uint64_t> computing_layers(const ov::CompiledModel& m
     return heavy.empty() ? all : heavy;
 }
 
+/// Layers that only carry values in, out, or from one type to another.
+bool only_carries(std::string_view layer) {
+    constexpr std::array<std::string_view, 7> kinds = {"Input", "Parameter", "Output", "Result",
+                                                       "Const", "Convert",   "Reorder"};
+    return std::find(kinds.begin(), kinds.end(), layer) != kinds.end();
+}
+
+/// Ports whose 64-bit type no layer runs in: the CPU device computes them in 32 bits.
+Json narrowed_ports(const ov::CompiledModel& model, const std::vector<Port>& inputs,
+                    const std::vector<Port>& outputs) {
+    std::set<std::string> used;
+    for (const auto& node : model.get_runtime_model()->get_ops()) {
+        const auto& info = node->get_rt_info();
+        const auto layer = info.find("layerType");
+        const auto precision = info.find("runtimePrecision");
+        if (layer != info.end() && precision != info.end() &&
+            !only_carries(layer->second.as<std::string>()))
+            used.insert(precision->second.as<std::string>());
+    }
+    Json result = Json::array();
+    for (const auto* ports : {&inputs, &outputs}) {
+        for (const auto& port : *ports) {
+            const std::string_view type = port.type == ElementType::float64  ? "f64"
+                                          : port.type == ElementType::int64  ? "i64"
+                                          : port.type == ElementType::uint64 ? "u64"
+                                                                             : "";
+            if (!type.empty() && used.count(std::string(type)) == 0)
+                result.push_back(port.name);
+        }
+    }
+    return result;
+}
+
 void require_known(const Settings& settings) {
     for (const auto& [key, value] : settings.config) {
         if (value.size() > 4096)
@@ -150,14 +182,15 @@ Compiled compile(const std::string& path, std::string_view bytes, const Settings
     } catch (const std::exception& exception) {
         const std::string_view text = exception.what();
         const bool refused = text.find("does not support") != std::string_view::npos ||
-                             text.find("not supported") != std::string_view::npos;
+                             text.find("not supported") != std::string_view::npos ||
+                             text.find("No conversion rule") != std::string_view::npos;
         throw_clean(exception, refused ? ErrorKind::toolchain : ErrorKind::input, path);
     }
     fix_model_shapes(*model, settings, path);
     Compiled result;
     try {
         result.model =
-            core().compile_model(model, settings.device, properties_of(settings, false, profiling));
+            core().compile_model(model, settings.device, properties_of(settings, profiling));
     } catch (const std::exception& exception) {
         throw_clean(exception, ErrorKind::toolchain, path);
     }
@@ -180,7 +213,7 @@ Compiled import_blob(const std::string& path, std::shared_ptr<MappedFile> file,
         const ov::Tensor blob(ov::element::u8, ov::Shape{bytes.size()},
                               const_cast<std::byte*>(bytes.data()));
         result.model =
-            core().import_model(blob, settings.device, properties_of(settings, true, profiling));
+            core().import_model(blob, settings.device, properties_of(settings, profiling));
     } catch (const std::exception& exception) {
         throw_clean(exception, ErrorKind::input, path);
     }
@@ -317,6 +350,12 @@ Json OpenVinoSession::facts() const {
                                 {"cpu_model", cpu_model()},
                                 {"imported", compiled_.imported},
                                 {"timing_boundary", "host-to-host"}});
+    try {
+        if (auto narrowed = narrowed_ports(compiled_.model, inputs_, outputs_); narrowed.size() > 0)
+            result["computed_in_32_bits"] = std::move(narrowed);
+    } catch (const std::exception&) {
+        // a device without a list of layers says nothing about it
+    }
     if (options.has("threads"))
         result["threads"] = options.get("threads");
     result["options_effective"] = std::move(options);
