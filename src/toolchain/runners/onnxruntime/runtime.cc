@@ -75,9 +75,9 @@ Json proved(const Provider& provider) {
 }
 
 /// Precision that an engine computes in, from a profile on zeros; shapes must be known for that.
-Json precision_of(OrtSession& session) {
-    const auto unknown = [](std::string why) {
-        return Json::object({{"requested", "default"},
+Json precision_of(OrtSession& session, const std::string& precision) {
+    const auto unknown = [&precision](std::string why) {
+        return Json::object({{"requested", precision},
                              {"executed", "unknown"},
                              {"learned_by", "nothing: " + std::move(why)}});
     };
@@ -145,7 +145,7 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
         if (settings.external_data)
             files.push_back(data_path);
         Json facts = Json::object({{"files", std::move(files)},
-                                   {"precision", precision_of(reloaded)},
+                                   {"precision", precision_of(reloaded, settings.precision)},
                                    {"options_effective", describe(settings)},
                                    {"load_options", Json::object({{"optimization", "disable"}})},
                                    {"runtime", "onnxruntime"},

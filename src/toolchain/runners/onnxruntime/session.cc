@@ -311,7 +311,7 @@ Json OrtSession::facts() const {
     // the calling thread takes part in the work
     result["threads"] = static_cast<std::uint64_t>(threads_started_ + 1);
     result["precision"] =
-        Json::object({{"requested", "default"},
+        Json::object({{"requested", settings_.precision},
                       {"executed", "unknown"},
                       {"learned_by", "nothing: a profile names the types that each node ran on"}});
     if (!placed_.empty()) {
@@ -351,7 +351,8 @@ Json OrtSession::profile(const NamedTensors& inputs) {
         throw;
     }
     session_ = std::move(plain);
-    const auto profile = read_profile(read_file(file), profiled_runs);
+    auto profile = read_profile(read_file(file), profiled_runs);
+    profile.document["precision"]["requested"] = settings_.precision;
     placed_ = profile.nodes_by_provider;
     placement_source_ = "profile";
     return profile.document;

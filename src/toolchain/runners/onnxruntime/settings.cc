@@ -58,8 +58,9 @@ const std::array<OptionSpec, 13> option_table = {{
      .help = "shape of an input with dynamic axes, 1x3x320x320"},
     {.name = "precision",
      .type = OptionType::word,
-     .help = "default: ONNX Runtime computes in the model's own types",
-     .values = {"default"}},
+     .help = "ONNX Runtime computes in the model's own types; f32 is accepted for models that are "
+             "float32",
+     .values = {"default", "f32"}},
 }};
 
 Ort::SessionOptions with_provider(const Settings& settings, Ort::SessionOptions options) {
@@ -148,7 +149,7 @@ Settings read_settings(const Json& options, std::string_view toolchain) {
     result.memory_pattern = reader.flag("memory_pattern").value_or(true);
     result.deterministic = reader.flag("deterministic").value_or(false);
     result.external_data = reader.flag("external_data").value_or(false);
-    reader.word("precision");
+    result.precision = reader.word("precision").value_or("default");
     result.provider_options = reader.family("provider.");
     result.config = reader.family("config.");
     for (const auto& [name, value] : reader.family("dimension."))

@@ -42,7 +42,8 @@ struct Settings {
     bool memory_arena = true;
     bool memory_pattern = true;
     bool deterministic = false;
-    bool external_data = false;  ///< a build writes weights into a file beside the engine
+    std::string precision = "default";  ///< as asked for; the model decides
+    bool external_data = false;         ///< a build writes weights into a file beside the engine
     std::map<std::string, std::string> provider_options;
     std::map<std::string, std::string> config;
     std::map<std::string, std::int64_t> dimensions;  ///< symbolic dimension -> value
