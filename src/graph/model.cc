@@ -18,7 +18,8 @@ struct Model::State {
     Digest file_digest;
     Summary summary;
 
-    Summary describe(const onnx::ModelProto& inferred, const std::string& contradiction) const {
+    Summary describe(const onnx::ModelProto& nodes, const onnx::ModelProto& inferred,
+                     const std::string& contradiction) const {
         Summary result;
         result.ir_version = proto.ir_version();
         result.producer = proto.producer_name();
@@ -27,14 +28,14 @@ struct Model::State {
         result.opsets = found.opsets;
         if (!contradiction.empty())
             result.warnings.push_back("shape inference: " + contradiction);
-        for (const auto& [name, nodes] : found.custom_ops)
+        for (const auto& [name, uses] : found.custom_ops)
             result.custom_ops.push_back(name);
         for (const auto& function : proto.functions())
             result.functions.push_back(std::string(plain_domain(function.domain())) + ":" +
                                        function.name());
         for (const auto& [location, size] : found.external_files)
             result.external_files.push_back(location);
-        describe_graph(inferred, result);
+        describe_graph(nodes, inferred, result);
         count_parameters(proto, result);
         return result;
     }
@@ -49,8 +50,8 @@ struct Model::State {
         check_with_onnx(proto, folder, path);
         light = light_copy(proto, folder, path);
         onnx::ModelProto inferred = light;
-        std::string contradiction = infer_shapes(inferred);
-        summary = describe(inferred, contradiction);
+        std::string contradiction = infer_and_fold(inferred);
+        summary = describe(light, inferred, contradiction);
         keep_inferred(inferred.graph());
     }
 
@@ -111,8 +112,9 @@ const Summary& Model::summary() const {
 Summary Model::summary_at(const std::map<std::string, Shape>& shapes) const {
     onnx::ModelProto fixed = state_->light;
     fix_inputs(fixed, shapes, state_->path);
-    std::string contradiction = infer_shapes(fixed);
-    return state_->describe(fixed, contradiction);
+    onnx::ModelProto inferred = fixed;
+    std::string contradiction = infer_and_fold(inferred);
+    return state_->describe(fixed, inferred, contradiction);
 }
 
 Digest Model::digest() const {

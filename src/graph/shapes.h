@@ -45,8 +45,10 @@ void fix_inputs(onnx::ModelProto& light, const std::map<std::string, Shape>& sha
 ValueInfo value_info_of(const onnx::ValueInfoProto& value);
 bool is_custom(const onnx::NodeProto& node);
 
-/// Fills in inputs, outputs, nodes, multiply-accumulates and dynamic axes from an inferred light model.
-void describe_graph(const onnx::ModelProto& light, Summary& summary);
+/// Fills in inputs, outputs, nodes, multiply-accumulates and dynamic axes: nodes from the light model, shapes from the same model
+/// after infer_and_fold().
+void describe_graph(const onnx::ModelProto& light, const onnx::ModelProto& inferred,
+                    Summary& summary);
 /// Adds the parameters of all initializers and Constant nodes of the whole model.
 void count_parameters(const onnx::ModelProto& model, Summary& summary);
 

@@ -58,9 +58,11 @@ class Describer {
 public:
     explicit Describer(Summary& summary) : summary_(summary) {}
 
-    void walk(const onnx::GraphProto& graph, const Types* outer) {
-        Types types(graph, outer);
-        for (const auto& node : graph.node()) {
+    /// `inferred` has the same nodes at the same places, some of them folded to constants.
+    void walk(const onnx::GraphProto& graph, const onnx::GraphProto& inferred, const Types* outer) {
+        Types types(inferred, outer);
+        for (int i = 0; i < graph.node_size(); ++i) {
+            const onnx::NodeProto& node = graph.node(i);
             NodeInfo info;
             info.name = node.name();
             info.op = node.op_type();
@@ -79,8 +81,13 @@ public:
             bool repeats = info.op == "Loop" || info.op == "Scan";
             summary_.nodes.push_back(std::move(info));
             std::uint64_t before = known_;
+            std::vector<const onnx::GraphProto*> twins;
+            for_each_subgraph(
+                inferred.node(i),
+                [&](const onnx::GraphProto& twin, const std::string&) { twins.push_back(&twin); });
+            std::size_t next = 0;
             for_each_subgraph(node, [&](const onnx::GraphProto& inner, const std::string&) {
-                walk(inner, &types);
+                walk(inner, *twins.at(next++), &types);
             });
             if (repeats && known_ != before)
                 summary_.warnings.push_back("the multiply-accumulates inside '" + node.name() +
@@ -178,8 +185,9 @@ ValueInfo value_info_of(const onnx::ValueInfoProto& value) {
     return info;
 }
 
-void describe_graph(const onnx::ModelProto& light, Summary& summary) {
-    const onnx::GraphProto& graph = light.graph();
+void describe_graph(const onnx::ModelProto& light, const onnx::ModelProto& inferred,
+                    Summary& summary) {
+    const onnx::GraphProto& graph = inferred.graph();
     std::unordered_set<std::string> initializers;
     for (const auto& tensor : graph.initializer())
         initializers.insert(tensor.name());
@@ -200,7 +208,7 @@ void describe_graph(const onnx::ModelProto& light, Summary& summary) {
     for (const auto& output : graph.output())
         summary.outputs.push_back(value_info_of(output));
     Describer describer(summary);
-    describer.walk(graph, nullptr);
+    describer.walk(light.graph(), graph, nullptr);
     summary.macs = summary.macs_unknown_nodes == 0 ? describer.known() : 0;
 }
 

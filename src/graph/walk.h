@@ -81,4 +81,8 @@ onnx::ModelProto light_copy(const onnx::ModelProto& model, const std::string& fo
 /// Infers shapes in place, with data propagation. Returns what onnx found contradictory, empty when nothing was.
 std::string infer_shapes(onnx::ModelProto& light);
 
+/// The same, repeated with shape arithmetic of known values replaced by Constant nodes until nothing more becomes known. The nodes
+/// stay at their places.
+std::string infer_and_fold(onnx::ModelProto& light);
+
 }  // namespace requal::graph

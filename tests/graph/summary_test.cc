@@ -409,6 +409,72 @@ TEST(Model, ShapesAreFollowedThroughShapeArithmetic) {
     EXPECT_EQ(read(model).summary_at({{"x", {5, 4}}}).macs, 5ULL * 2 * 2 * 2);
 }
 
+/// x [N, 4] reshaped to `target`, which `make` computes from x, then multiplied with itself: MACs at x = `shape`.
+template <typename Make>
+std::uint64_t macs_behind_reshape(const Shape& shape, Make make) {
+    onnx::ModelProto model = empty_model();
+    auto& graph = *model.mutable_graph();
+    auto integers = [&](const std::string& name, const std::vector<std::int64_t>& values) {
+        auto& tensor = *graph.add_initializer();
+        tensor.set_name(name);
+        tensor.set_data_type(onnx::TensorProto::INT64);
+        tensor.add_dims(static_cast<std::int64_t>(values.size()));
+        std::string raw;
+        for (std::int64_t each : values)
+            raw.append(reinterpret_cast<const char*>(&each), 8);
+        tensor.set_raw_data(raw);
+    };
+    add_node(graph, "Shape", {"x"}, {"s"}, "shape");
+    make(graph, integers);
+    add_node(graph, "Reshape", {"x", "target"}, {"r"});
+    add_node(graph, "MatMul", {"r", "r"}, {"y"});
+    graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    Summary summary = read(model).summary_at({{"x", shape}});
+    EXPECT_EQ(summary.nodes[0].op, "Shape");  // folded nodes are still described as they are
+    EXPECT_EQ(summary.nodes[0].inputs, std::vector<std::string>{"x"});
+    EXPECT_EQ(summary.macs_unknown_nodes, 0U);
+    return summary.macs;
+}
+
+TEST(Model, KnownShapeArithmeticIsFolded) {
+    // a -1 joined to a part of the shape, as paddle2onnx writes it
+    EXPECT_EQ(macs_behind_reshape({4, 4},
+                                  [](auto& graph, auto integers) {
+                                      integers("begin", {-1});
+                                      integers("end", {9223372036854775807});
+                                      integers("rest", {-1});
+                                      add_node(graph, "Slice", {"s", "begin", "end"}, {"part"});
+                                      add_attribute(
+                                          add_node(graph, "Concat", {"rest", "part"}, {"target"}),
+                                          "axis", onnx::AttributeProto::INT)
+                                          .set_i(0);
+                                  }),
+              4ULL * 4 * 4);
+    // arithmetic on single dimensions
+    EXPECT_EQ(macs_behind_reshape({8, 4},
+                                  [](auto& graph, auto integers) {
+                                      integers("first", {0});
+                                      integers("two", {2});
+                                      integers("minus", {-1});
+                                      integers("four", {4});
+                                      add_node(graph, "Gather", {"s", "first"}, {"n"});
+                                      add_node(graph, "Div", {"n", "two"}, {"half"});
+                                      add_attribute(add_node(graph, "Cast", {"half"}, {"half32"}),
+                                                    "to", onnx::AttributeProto::INT)
+                                          .set_i(onnx::TensorProto::INT32);
+                                      add_attribute(add_node(graph, "Cast", {"half32"}, {"half64"}),
+                                                    "to", onnx::AttributeProto::INT)
+                                          .set_i(onnx::TensorProto::INT64);
+                                      add_node(graph, "Sub", {"half64", "four"}, {"zero"});
+                                      add_node(graph, "Add", {"zero", "four"}, {"side"});
+                                      add_attribute(add_node(graph, "Concat",
+                                                             {"minus", "side", "four"}, {"target"}),
+                                                    "axis", onnx::AttributeProto::INT)
+                                          .set_i(0);
+                                  }),
+              2ULL * 4 * 4 * 4);
+}
+
 TEST(Model, TinyModel) {
     Model model = Model::from_bytes(tiny_model_bytes(), "tiny");
     EXPECT_EQ(tiny_model_bytes(), tiny_model_bytes());
