@@ -1,6 +1,7 @@
 #include "evidence/plot.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -13,10 +14,12 @@ namespace {
 
 // All plots share one frame, in user units of the viewBox.
 constexpr double plot_width = 640;
-constexpr double plot_height = 300;
+constexpr double plot_height = 330;
 constexpr double left = 64;
 constexpr double right = 16;
-constexpr double top = 36;
+constexpr std::size_t label_rows = 4;
+constexpr double row_height = 15;
+constexpr double top = 22 + row_height * label_rows;
 constexpr double bottom = 52;
 constexpr double inner_width = plot_width - left - right;
 constexpr double inner_height = plot_height - top - bottom;
@@ -58,20 +61,29 @@ std::string axes(const std::string& x_label, const std::string& y_label) {
     return svg;
 }
 
-/// Labels of markers that stand close are put on two rows.
+/// Lines first, so that no line crosses a label. Each label takes the lowest row in which it covers no other.
 std::string markers_of(const std::vector<std::pair<double, Marker>>& placed) {
-    std::string svg;
-    double last = -1000;
-    int row = 0;
+    constexpr double letter_width = 6.8;
+    std::string lines;
+    std::string labels;
+    std::array<std::vector<std::pair<double, double>>, label_rows> taken;
     for (const auto& [x, marker] : placed) {
-        row = x - last < 110 ? 1 - row : 0;
-        last = x;
-        const double y = top - 6 - 12 * row;
-        svg += line(x, top - 4 - 12 * row, x, top + inner_height, marker.css_class == "limit" ? "limit" : "marker");
-        const bool near_right = x > left + inner_width - 120;
-        svg += text(near_right ? x - 4 : x + 4, y + 2, near_right ? "end" : "start", marker.label, "marker-text");
+        const double width = letter_width * static_cast<double>(marker.label.size()) + 10;
+        const bool leftwards = x + width > plot_width;
+        const double from = leftwards ? x - width : x;
+        std::size_t row = 0;
+        while (row + 1 < taken.size() &&
+               std::any_of(taken[row].begin(), taken[row].end(), [&](const auto& other) {
+                   return from < other.second && other.first < from + width;
+               })) {
+            ++row;
+        }
+        taken[row].emplace_back(from, from + width);
+        const double y = top - 6 - row_height * static_cast<double>(row);
+        lines += line(x, y - row_height + 4, x, top + inner_height, marker.css_class == "limit" ? "limit" : "marker");
+        labels += text(leftwards ? x - 4 : x + 4, y, leftwards ? "end" : "start", marker.label, "marker-text");
     }
-    return svg;
+    return lines + labels;
 }
 
 /// A step of 1, 2 or 5 times a power of ten that cuts `range` into at most `most` parts.
@@ -89,6 +101,11 @@ double round_step(double range, int most) {
 }
 
 }  // namespace
+
+std::string decade_text(int decade) {
+    return decade <= lowest_decade ? "below 1e" + std::to_string(lowest_decade + 1)
+                                   : "1e" + std::to_string(decade) + " to 1e" + std::to_string(decade + 1);
+}
 
 std::string svg_of(const DecadePlot& plot) {
     std::string svg = open_svg(plot.id, plot.title, plot.description);
@@ -134,12 +151,13 @@ std::string svg_of(const DecadePlot& plot) {
         }
         const double x = left + slot * (2 + decade - first);
         svg += bar(x + slot * 0.06, slot * 0.88, height(count),
-                   "1e" + std::to_string(decade) + " to 1e" + std::to_string(decade + 1) + ": " + std::to_string(count));
+                   decade_text(decade) + ": " + std::to_string(count));
     }
     const int label_step = std::max(1, (decades + 11) / 12);
     for (int decade = first; decade <= last + 1; decade += label_step) {
         if (decades > 0) {
-            svg += text(left + slot * (2 + decade - first), top + inner_height + 16, "middle", "1e" + std::to_string(decade));
+            svg += text(left + slot * (2 + decade - first), top + inner_height + 16, "middle",
+                        decade <= lowest_decade ? "less" : "1e" + std::to_string(decade));
         }
     }
     std::vector<std::pair<double, Marker>> placed;

@@ -26,6 +26,10 @@ struct DecadePlot {
     std::vector<Marker> markers; ///< values > 0
 };
 std::string svg_of(const DecadePlot& plot);
+/// The least decade also holds all that is smaller (measure/numerics/difference.h).
+inline constexpr int lowest_decade = -20;
+/// "1e-7 to 1e-6"; "below 1e-19" for the least.
+std::string decade_text(int decade);
 
 /// Counts in equal bins from `low` in steps of `width`, on a linear count axis; markers beyond the axis are named at its edge.
 struct HistogramPlot {

@@ -52,10 +52,19 @@ std::string number(const Json& object, std::string_view key) {
     return shown(value);
 }
 
+/// What follows the last slash.
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 double number_or(const Json& value, double fallback) { return value.is_number() ? value.as_number() : fallback; }
 
 std::string digest(const Json& value) {
     return value.is_string() ? "<code class=\"digest\">" + html_text(value.as_string()) + "</code>" : std::string(absent);
+}
+
+/// What lies between two outputs that are nearly parallel shows in the difference from one only.
+std::string cosine_drop(const Json& output) {
+    const Json& cosine = member(output, "cosine");
+    return cosine.is_number() ? html_text(readable(1 - cosine.as_number())) : number(output, "cosine");
 }
 
 std::string section(const std::string& id, const std::string& title, const std::string& content) {
@@ -151,12 +160,12 @@ std::string parity_section(const Json& record) {
     for (const Json& output : outputs) {
         rows.push_back({html_text(output.at("name").as_string()), number(output, "elements"), number(output, "outside"),
                         number(output, "max_abs"), number(output, "mean_abs"), number(output, "rmse"),
-                        number(output, "max_rel"), number(output, "cosine"),
+                        number(output, "max_rel"), cosine_drop(output),
                         number(output, "nan") + " / " + number(output, "inf")});
     }
     std::string html = table("Engine against reference over all samples. Computed in float64; the reference is the divisor of the "
                              "relative difference.",
-                             {"Output", "Elements", "Outside", "Largest", "Mean", "RMS", "Largest relative", "Cosine",
+                             {"Output", "Elements", "Outside", "Largest", "Mean", "RMS", "Largest relative", "1 - cosine",
                               "NaN / Inf"},
                              rows);
     int index = 0;
@@ -178,7 +187,7 @@ std::string parity_section(const Json& record) {
         std::vector<Row> bins;
         bins.push_back({"equal", std::to_string(plot.zeros)});
         for (const auto& [decade, count] : plot.decades) {
-            bins.push_back({"1e" + std::to_string(decade) + " to 1e" + std::to_string(decade + 1), std::to_string(count)});
+            bins.push_back({decade_text(decade), std::to_string(count)});
         }
         html += "<h3>Output " + html_text(name) + "</h3>\n" +
                 figure(svg_of(plot), table("Differences by decade.", {"|engine - reference|", "Elements"}, bins));
@@ -278,7 +287,7 @@ std::string made_from_section(const Json& record) {
     if (member(manifest, "libraries").is_array()) {
         for (const Json& library : manifest.at("libraries").as_array()) {
             const std::string name = member(library, "soname").is_string() ? library.at("soname").as_string()
-                                     : member(library, "path").is_string() ? library.at("path").as_string()
+                                     : member(library, "path").is_string() ? file_name(library.at("path").as_string())
                                                                            : std::string(absent);
             libraries.push_back({html_text(name), digest(member(library, "digest"))});
         }

@@ -35,7 +35,8 @@ caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--rule);
   overflow-wrap: anywhere; }
 thead th { border-bottom: 2px solid var(--rule); overflow-wrap: normal; }
-tbody th { font-weight: 600; }
+tbody th { font-weight: 600; min-width: 9rem; }
+td { min-width: 5.5rem; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, monospace; font-size: .88em; overflow-wrap: anywhere; }
 .figure { display: grid; grid-template-columns: minmax(0, 3fr) minmax(16rem, 2fr); gap: 1.2rem; align-items: start; }
 figure { margin: 0; background: var(--panel); border: 1px solid var(--rule); border-radius: .4rem; padding: .5rem; }

@@ -290,6 +290,8 @@ void Run::measure_parity() {
     engine_.ran = true;
     record_.reference = parity_->reference;
     record_.candidate = parity_->candidate;
+    // Where the engine was while the folder was out of sight helps nobody; it is a file of this run.
+    record_.candidate["artefact"]["path"] = fs::path(engine_path_).filename().string();
     for (const auto& [name, difference] : parity_->outputs) {
         record_.outputs.push_back(output_entry(name, difference));
     }
