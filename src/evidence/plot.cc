@@ -32,30 +32,35 @@ std::string at(double value) {
     return text;
 }
 
-std::string open_svg(const std::string& id, const std::string& title, const std::string& description) {
-    return "<svg viewBox=\"0 0 " + at(plot_width) + " " + at(plot_height) + "\" role=\"img\" aria-labelledby=\"" + id +
-           "-title " + id + "-desc\">\n<title id=\"" + id + "-title\">" + html_text(title) + "</title>\n<desc id=\"" +
-           id + "-desc\">" + html_text(description) + "</desc>\n";
+std::string open_svg(const std::string& id, const std::string& title,
+                     const std::string& description) {
+    return "<svg viewBox=\"0 0 " + at(plot_width) + " " + at(plot_height) +
+           "\" role=\"img\" aria-labelledby=\"" + id + "-title " + id + "-desc\">\n<title id=\"" +
+           id + "-title\">" + html_text(title) + "</title>\n<desc id=\"" + id + "-desc\">" +
+           html_text(description) + "</desc>\n";
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* css_class) {
-    return "<line class=\"" + std::string(css_class) + "\" x1=\"" + at(x1) + "\" y1=\"" + at(y1) + "\" x2=\"" + at(x2) +
-           "\" y2=\"" + at(y2) + "\"/>\n";
+    return "<line class=\"" + std::string(css_class) + "\" x1=\"" + at(x1) + "\" y1=\"" + at(y1) +
+           "\" x2=\"" + at(x2) + "\" y2=\"" + at(y2) + "\"/>\n";
 }
 
-std::string text(double x, double y, const char* anchor, const std::string& content, const char* css_class = "axis-text") {
-    return "<text class=\"" + std::string(css_class) + "\" x=\"" + at(x) + "\" y=\"" + at(y) + "\" text-anchor=\"" + anchor +
-           "\">" + html_text(content) + "</text>\n";
+std::string text(double x, double y, const char* anchor, const std::string& content,
+                 const char* css_class = "axis-text") {
+    return "<text class=\"" + std::string(css_class) + "\" x=\"" + at(x) + "\" y=\"" + at(y) +
+           "\" text-anchor=\"" + anchor + "\">" + html_text(content) + "</text>\n";
 }
 
-std::string bar(double x, double width, double height, const std::string& hint, const char* css_class = "bar") {
-    return "<rect class=\"" + std::string(css_class) + "\" x=\"" + at(x) + "\" y=\"" + at(top + inner_height - height) +
-           "\" width=\"" + at(std::max(width, 0.5)) + "\" height=\"" + at(height) + "\"><title>" + html_text(hint) +
-           "</title></rect>\n";
+std::string bar(double x, double width, double height, const std::string& hint,
+                const char* css_class = "bar") {
+    return "<rect class=\"" + std::string(css_class) + "\" x=\"" + at(x) + "\" y=\"" +
+           at(top + inner_height - height) + "\" width=\"" + at(std::max(width, 0.5)) +
+           "\" height=\"" + at(height) + "\"><title>" + html_text(hint) + "</title></rect>\n";
 }
 
 std::string axes(const std::string& x_label, const std::string& y_label) {
-    std::string svg = line(left, top + inner_height, left + inner_width, top + inner_height, "axis");
+    std::string svg =
+        line(left, top + inner_height, left + inner_width, top + inner_height, "axis");
     svg += text(left + inner_width / 2, plot_height - 10, "middle", x_label, "axis-label");
     svg += text(4, 14, "start", y_label, "axis-label");
     return svg;
@@ -80,8 +85,10 @@ std::string markers_of(const std::vector<std::pair<double, Marker>>& placed) {
         }
         taken[row].emplace_back(from, from + width);
         const double y = top - 6 - row_height * static_cast<double>(row);
-        lines += line(x, y - row_height + 4, x, top + inner_height, marker.css_class == "limit" ? "limit" : "marker");
-        labels += text(leftwards ? x - 4 : x + 4, y, leftwards ? "end" : "start", marker.label, "marker-text");
+        lines += line(x, y - row_height + 4, x, top + inner_height,
+                      marker.css_class == "limit" ? "limit" : "marker");
+        labels += text(leftwards ? x - 4 : x + 4, y, leftwards ? "end" : "start", marker.label,
+                       "marker-text");
     }
     return lines + labels;
 }
@@ -103,8 +110,9 @@ double round_step(double range, int most) {
 }  // namespace
 
 std::string decade_text(int decade) {
-    return decade <= lowest_decade ? "below 1e" + std::to_string(lowest_decade + 1)
-                                   : "1e" + std::to_string(decade) + " to 1e" + std::to_string(decade + 1);
+    return decade <= lowest_decade
+               ? "below 1e" + std::to_string(lowest_decade + 1)
+               : "1e" + std::to_string(decade) + " to 1e" + std::to_string(decade + 1);
 }
 
 std::string svg_of(const DecadePlot& plot) {
@@ -132,18 +140,23 @@ std::string svg_of(const DecadePlot& plot) {
     const double slot = inner_width / (decades + 2);  // one for zero, one gap
     // The count axis begins at one half, so that a single element still shows.
     const double low = std::log10(0.5);
-    const double high = std::max(1.0, std::ceil(std::log10(static_cast<double>(std::max<std::uint64_t>(largest, 1)))));
+    const double high = std::max(
+        1.0, std::ceil(std::log10(static_cast<double>(std::max<std::uint64_t>(largest, 1)))));
     const auto height = [&](std::uint64_t count) {
-        return count == 0 ? 0.0 : (std::log10(static_cast<double>(count)) - low) / (high - low) * inner_height;
+        return count == 0
+                   ? 0.0
+                   : (std::log10(static_cast<double>(count)) - low) / (high - low) * inner_height;
     };
     const int tick_step = high > 8 ? 2 : 1;
     for (int power = 0; power <= static_cast<int>(high); power += tick_step) {
         const double y = top + inner_height - (power - low) / (high - low) * inner_height;
         svg += line(left, y, left + inner_width, y, "grid");
-        svg += text(left - 6, y + 4, "end", power < 4 ? std::to_string(static_cast<int>(std::pow(10, power)))
-                                                       : "1e" + std::to_string(power));
+        svg += text(left - 6, y + 4, "end",
+                    power < 4 ? std::to_string(static_cast<int>(std::pow(10, power)))
+                              : "1e" + std::to_string(power));
     }
-    svg += bar(left + slot * 0.1, slot * 0.8, height(plot.zeros), "equal: " + std::to_string(plot.zeros), "bar-exact");
+    svg += bar(left + slot * 0.1, slot * 0.8, height(plot.zeros),
+               "equal: " + std::to_string(plot.zeros), "bar-exact");
     svg += text(left + slot / 2, top + inner_height + 16, "middle", "equal");
     for (const auto& [decade, count] : plot.decades) {
         if (decade < first || decade > last) {
@@ -167,7 +180,8 @@ std::string svg_of(const DecadePlot& plot) {
             placed.emplace_back(left + slot * (2 + position), marker);
         }
     }
-    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     svg += markers_of(placed);
     svg += axes(plot.x_label, "elements (logarithmic)");
     return svg + "</svg>\n";
@@ -180,7 +194,8 @@ std::string svg_of(const HistogramPlot& plot) {
     const double width = plot.width > 0 ? plot.width : std::max(std::abs(plot.low) * 0.01, 1e-6);
     const double begin = plot.width > 0 ? plot.low : plot.low - width;
     const double range = plot.width > 0 ? plot.width * bins : 3 * width;
-    const double shown = plot.above > 0 ? inner_width * 0.93 : inner_width;  // room for what lies above
+    const double shown =
+        plot.above > 0 ? inner_width * 0.93 : inner_width;  // room for what lies above
     const auto x_at = [&](double value) { return left + (value - begin) / range * shown; };
     std::uint64_t largest = std::max<std::uint64_t>(plot.above, 1);
     for (const std::uint64_t count : plot.counts) {
@@ -197,10 +212,12 @@ std::string svg_of(const HistogramPlot& plot) {
         const double from = plot.low + width * static_cast<double>(i);
         svg += bar(x_at(from), std::max(1.0, width / range * shown - 0.6),
                    static_cast<double>(plot.counts[i]) / count_top * inner_height,
-                   readable(from) + " to " + readable(from + plot.width) + ": " + std::to_string(plot.counts[i]));
+                   readable(from) + " to " + readable(from + plot.width) + ": " +
+                       std::to_string(plot.counts[i]));
     }
     if (plot.above > 0) {
-        svg += bar(left + inner_width * 0.95, inner_width * 0.05, static_cast<double>(plot.above) / count_top * inner_height,
+        svg += bar(left + inner_width * 0.95, inner_width * 0.05,
+                   static_cast<double>(plot.above) / count_top * inner_height,
                    "above: " + std::to_string(plot.above), "bar-exact");
         svg += text(left + inner_width * 0.975, top + inner_height + 16, "middle", "more");
     }
@@ -228,7 +245,8 @@ std::string svg_of(const HistogramPlot& plot) {
         }
         placed.emplace_back(x, std::move(shown_marker));
     }
-    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(placed.begin(), placed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     svg += markers_of(placed);
     svg += axes(plot.x_label, "runs");
     return svg + "</svg>\n";

@@ -12,18 +12,19 @@ namespace requal::evidence {
 struct Marker {
     double value = 0;
     std::string label;
-    std::string css_class;       ///< "marker" or "limit"
+    std::string css_class;  ///< "marker" or "limit"
 };
 
 /// Counts by decade of a positive quantity, on a logarithmic count axis, with the exact zeros as a bar of their own at the left.
 struct DecadePlot {
-    std::string id;              ///< unique in the page; letters, digits and '-'
-    std::string title;           ///< accessible name
-    std::string description;     ///< what is to be seen, for people who do not see it
+    std::string id;           ///< unique in the page; letters, digits and '-'
+    std::string title;        ///< accessible name
+    std::string description;  ///< what is to be seen, for people who do not see it
     std::string x_label;
     std::uint64_t zeros = 0;
-    std::vector<std::pair<int, std::uint64_t>> decades;  ///< (d, count): 10^d <= x < 10^(d+1); ascending
-    std::vector<Marker> markers; ///< values > 0
+    std::vector<std::pair<int, std::uint64_t>>
+        decades;                  ///< (d, count): 10^d <= x < 10^(d+1); ascending
+    std::vector<Marker> markers;  ///< values > 0
 };
 std::string svg_of(const DecadePlot& plot);
 /// The least decade also holds all that is smaller (measure/numerics/difference.h).
@@ -38,9 +39,9 @@ struct HistogramPlot {
     std::string description;
     std::string x_label;
     double low = 0;
-    double width = 0;            ///< 0: all in one value
+    double width = 0;  ///< 0: all in one value
     std::vector<std::uint64_t> counts;
-    std::uint64_t above = 0;     ///< beyond the last bin
+    std::uint64_t above = 0;  ///< beyond the last bin
     std::vector<Marker> markers;
 };
 std::string svg_of(const HistogramPlot& plot);

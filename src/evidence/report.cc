@@ -53,22 +53,29 @@ std::string number(const Json& object, std::string_view key) {
 }
 
 /// What follows the last slash.
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string file_name(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
 
-double number_or(const Json& value, double fallback) { return value.is_number() ? value.as_number() : fallback; }
+double number_or(const Json& value, double fallback) {
+    return value.is_number() ? value.as_number() : fallback;
+}
 
 std::string digest(const Json& value) {
-    return value.is_string() ? "<code class=\"digest\">" + html_text(value.as_string()) + "</code>" : std::string(absent);
+    return value.is_string() ? "<code class=\"digest\">" + html_text(value.as_string()) + "</code>"
+                             : std::string(absent);
 }
 
 /// What lies between two outputs that are nearly parallel shows in the difference from one only.
 std::string cosine_drop(const Json& output) {
     const Json& cosine = member(output, "cosine");
-    return cosine.is_number() ? html_text(readable(1 - cosine.as_number())) : number(output, "cosine");
+    return cosine.is_number() ? html_text(readable(1 - cosine.as_number()))
+                              : number(output, "cosine");
 }
 
 std::string section(const std::string& id, const std::string& title, const std::string& content) {
-    return "<section aria-labelledby=\"" + id + "\">\n<h2 id=\"" + id + "\">" + title + "</h2>\n" + content + "</section>\n";
+    return "<section aria-labelledby=\"" + id + "\">\n<h2 id=\"" + id + "\">" + title + "</h2>\n" +
+           content + "</section>\n";
 }
 
 using Row = std::vector<std::string>;
@@ -154,19 +161,22 @@ std::vector<std::pair<int, std::uint64_t>> decades_of(const Json& output) {
 std::string parity_section(const Json& record) {
     const auto& outputs = record.at("outputs").as_array();
     if (outputs.empty()) {
-        return section("parity", "Outputs of engine and reference", "<p>Nothing was compared in this run.</p>\n");
+        return section("parity", "Outputs of engine and reference",
+                       "<p>Nothing was compared in this run.</p>\n");
     }
     std::vector<Row> rows;
     for (const Json& output : outputs) {
-        rows.push_back({html_text(output.at("name").as_string()), number(output, "elements"), number(output, "outside"),
-                        number(output, "max_abs"), number(output, "mean_abs"), number(output, "rmse"),
+        rows.push_back({html_text(output.at("name").as_string()), number(output, "elements"),
+                        number(output, "outside"), number(output, "max_abs"),
+                        number(output, "mean_abs"), number(output, "rmse"),
                         number(output, "max_rel"), cosine_drop(output),
                         number(output, "nan") + " / " + number(output, "inf")});
     }
-    std::string html = table("Engine against reference over all samples. Computed in float64; the reference is the divisor of the "
+    std::string html = table("Engine against reference over all samples. Computed in float64; the "
+                             "reference is the divisor of the "
                              "relative difference.",
-                             {"Output", "Elements", "Outside", "Largest", "Mean", "RMS", "Largest relative", "1 - cosine",
-                              "NaN / Inf"},
+                             {"Output", "Elements", "Outside", "Largest", "Mean", "RMS",
+                              "Largest relative", "1 - cosine", "NaN / Inf"},
                              rows);
     int index = 0;
     for (const Json& output : outputs) {
@@ -182,7 +192,8 @@ std::string parity_section(const Json& record) {
         if (atol > 0) {
             plot.markers.push_back({atol, "atol " + readable(atol), "limit"});
         }
-        plot.description = "Number of elements by the size of their difference; " + std::to_string(plot.zeros) +
+        plot.description = "Number of elements by the size of their difference; " +
+                           std::to_string(plot.zeros) +
                            " are equal. The table beside it has the numbers.";
         std::vector<Row> bins;
         bins.push_back({"equal", std::to_string(plot.zeros)});
@@ -190,7 +201,8 @@ std::string parity_section(const Json& record) {
             bins.push_back({decade_text(decade), std::to_string(count)});
         }
         html += "<h3>Output " + html_text(name) + "</h3>\n" +
-                figure(svg_of(plot), table("Differences by decade.", {"|engine - reference|", "Elements"}, bins));
+                figure(svg_of(plot),
+                       table("Differences by decade.", {"|engine - reference|", "Elements"}, bins));
     }
     return section("parity", "Outputs of engine and reference", html);
 }
@@ -209,11 +221,13 @@ std::string latency_section(const Json& record) {
     plot.width = number_or(member(histogram, "width_ms"), 0);
     if (member(histogram, "counts").is_array()) {
         for (const Json& count : histogram.at("counts").as_array()) {
-            plot.counts.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(0, count.as_integer())));
+            plot.counts.push_back(
+                static_cast<std::uint64_t>(std::max<std::int64_t>(0, count.as_integer())));
         }
     }
     if (member(histogram, "above").is_integer()) {
-        plot.above = static_cast<std::uint64_t>(std::max<std::int64_t>(0, histogram.at("above").as_integer()));
+        plot.above = static_cast<std::uint64_t>(
+            std::max<std::int64_t>(0, histogram.at("above").as_integer()));
     }
     std::vector<Row> rows;
     for (const std::string key : {"p50", "p90", "p99"}) {
@@ -225,7 +239,8 @@ std::string latency_section(const Json& record) {
         if (key != "p90") {
             plot.markers.push_back({value.as_number(), key, "marker"});
         }
-        rows.push_back({key, shown(value) + " ms", number(latency, key + "_ci_low_ms"), number(latency, key + "_ci_high_ms")});
+        rows.push_back({key, shown(value) + " ms", number(latency, key + "_ci_low_ms"),
+                        number(latency, key + "_ci_high_ms")});
     }
     for (const Json& gate : record.at("gates").as_array()) {
         const Json& limit = member(member(gate, "criterion"), "limit_ms");
@@ -243,11 +258,14 @@ std::string latency_section(const Json& record) {
     rows.push_back({"runs before (warm-up)", number(latency, "warmup_runs"), "", ""});
     rows.push_back({"first run", number(latency, "first_run_ms") + " ms", "", ""});
     rows.push_back({"loading", number(latency, "load_ms") + " ms", "", ""});
-    plot.description = "Number of runs by their latency, with the median, the 99th percentile and the limits of the protocol as "
+    plot.description = "Number of runs by their latency, with the median, the 99th percentile and "
+                       "the limits of the protocol as "
                        "vertical lines. The table beside it has the numbers.";
     std::string html = "<p>Boundary: " + shown(member(latency, "boundary_text")) + ".</p>\n";
-    html += figure(svg_of(plot), table("Percentiles by nearest rank, with distribution-free 95 % intervals in ms.",
-                                       {"", "Value", "From", "To"}, rows));
+    html +=
+        figure(svg_of(plot),
+               table("Percentiles by nearest rank, with distribution-free 95 % intervals in ms.",
+                     {"", "Value", "From", "To"}, rows));
     return section("latency", "Latency", html);
 }
 
@@ -259,36 +277,43 @@ std::string made_from_section(const Json& record) {
     rows.push_back({"Protocol", shown(member(member(record, "protocol"), "name")),
                     digest(member(member(record, "protocol"), "digest"))});
     rows.push_back({"Model", shown(member(model, "file")), digest(member(model, "digest"))});
-    rows.push_back({"Inputs", shown(member(member(record, "inputs"), "samples")) + " samples (" +
-                                  shown(member(member(record, "inputs"), "kind")) + ")",
+    rows.push_back({"Inputs",
+                    shown(member(member(record, "inputs"), "samples")) + " samples (" +
+                        shown(member(member(record, "inputs"), "kind")) + ")",
                     member(member(record, "inputs"), "digest").is_string()
                         ? digest(member(member(record, "inputs"), "digest"))
                         : "generated, seed " + shown(member(member(record, "inputs"), "seed"))});
     rows.push_back({"Engine", shown(member(member(manifest, "engine"), "name")),
                     digest(member(member(manifest, "engine"), "digest"))});
-    std::string html = table("What the engine was built from. Digests are SHA-256 of the files' bytes.", {"", "Name", "Digest"}, rows);
+    std::string html =
+        table("What the engine was built from. Digests are SHA-256 of the files' bytes.",
+              {"", "Name", "Digest"}, rows);
 
     std::vector<Row> how;
-    how.push_back({"Built by", shown(member(toolchain, "name")) + ", version " + shown(member(toolchain, "version"))});
+    how.push_back({"Built by", shown(member(toolchain, "name")) + ", version " +
+                                   shown(member(toolchain, "version"))});
     how.push_back({"Options asked for", shown(member(member(manifest, "options"), "requested"))});
     how.push_back({"Options in effect", shown(member(member(manifest, "options"), "effective"))});
     how.push_back({"Shapes", shown(member(manifest, "shapes"))});
     const Json& precision = member(manifest, "precision");
-    how.push_back({"Precision", "requested " + shown(member(precision, "requested")) + ", executed " +
-                                    shown(member(precision, "executed")) + " (" +
+    how.push_back({"Precision", "requested " + shown(member(precision, "requested")) +
+                                    ", executed " + shown(member(precision, "executed")) + " (" +
                                     shown(member(precision, "learned_by")) + ")"});
     const Json& reference = member(record, "reference");
-    how.push_back({"Reference", shown(member(reference, "toolchain")) + ", version " + shown(member(reference, "version"))});
-    how.push_back({"Model's operators", "opsets " + shown(member(model, "opsets")) + ", " + shown(member(model, "nodes")) +
-                                            " nodes, " + shown(member(model, "parameters")) + " parameters"});
+    how.push_back({"Reference", shown(member(reference, "toolchain")) + ", version " +
+                                    shown(member(reference, "version"))});
+    how.push_back({"Model's operators", "opsets " + shown(member(model, "opsets")) + ", " +
+                                            shown(member(model, "nodes")) + " nodes, " +
+                                            shown(member(model, "parameters")) + " parameters"});
     html += table("How it was built and run.", {"", "Value"}, how);
 
     std::vector<Row> libraries;
     if (member(manifest, "libraries").is_array()) {
         for (const Json& library : manifest.at("libraries").as_array()) {
-            const std::string name = member(library, "soname").is_string() ? library.at("soname").as_string()
-                                     : member(library, "path").is_string() ? file_name(library.at("path").as_string())
-                                                                           : std::string(absent);
+            const std::string name =
+                member(library, "soname").is_string() ? library.at("soname").as_string()
+                : member(library, "path").is_string() ? file_name(library.at("path").as_string())
+                                                      : std::string(absent);
             libraries.push_back({html_text(name), digest(member(library, "digest"))});
         }
     }
@@ -297,21 +322,23 @@ std::string made_from_section(const Json& record) {
     }
     std::vector<Row> files;
     for (const Json& file : record.at("files").as_array()) {
-        files.push_back({shown(member(file, "role")), shown(member(file, "name")), shown(member(file, "size_bytes")),
-                         digest(member(file, "digest"))});
+        files.push_back({shown(member(file, "role")), shown(member(file, "name")),
+                         shown(member(file, "size_bytes")), digest(member(file, "digest"))});
     }
     html += table("Files of this run, in its folder.", {"Role", "File", "Bytes", "Digest"}, files);
     return section("made-from", "What was built from what", html);
 }
 
-void flatten(const Json& json, const std::string& prefix, std::vector<Row>& rows, const Json& after) {
+void flatten(const Json& json, const std::string& prefix, std::vector<Row>& rows,
+             const Json& after) {
     for (const auto& [key, value] : json.as_object()) {
         const std::string name = prefix.empty() ? key : prefix + "." + key;
         const Json& later = member(after, key);
         if (value.is_object()) {
             flatten(value, name, rows, later);
         } else {
-            rows.push_back({html_text(name), shown(value), later.is_null() ? std::string("") : shown(later)});
+            rows.push_back(
+                {html_text(name), shown(value), later.is_null() ? std::string("") : shown(later)});
         }
     }
 }
@@ -321,7 +348,8 @@ std::string conditions_section(const Json& record) {
     std::vector<Row> rows;
     if (member(record, "conditions").is_object()) {
         flatten(record.at("conditions"), "", rows, member(record, "conditions_after"));
-        html += table("Conditions of the latency measurement, as read before and after it.", {"", "Before", "After"}, rows);
+        html += table("Conditions of the latency measurement, as read before and after it.",
+                      {"", "Before", "After"}, rows);
     } else {
         html += "<p>No conditions were recorded, because no latency was measured.</p>\n";
     }
@@ -350,7 +378,9 @@ std::string steps_section(const Json& record) {
         const Json& message = member(step, "message");
         rows.push_back({shown(member(step, "name")), shown(member(step, "state")),
                         html_text(readable_seconds(number_or(member(step, "seconds"), 0))),
-                        message.is_string() && !message.as_string().empty() ? html_text(message.as_string()) : ""});
+                        message.is_string() && !message.as_string().empty()
+                            ? html_text(message.as_string())
+                            : ""});
     }
     std::string html = table("Steps in their order.", {"Step", "State", "Time", "Note"}, rows);
     html += "<p>Started " + shown(member(member(record, "started"), "wall")) + ", ended " +
@@ -379,16 +409,20 @@ std::string render_report(const Json& record) {
                                   ? html_text(title_json.as_string())
                                   : html_text(protocol.at("name").as_string());
     const std::string run = html_text(record.at("run").as_string());
-    std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                       // Nothing may be loaded or run, whatever a name in the record contains.
-                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
-                       title + ": " + std::string(name_of(verdict)) + "</title>\n<style>\n" + std::string(style_sheet()) +
-                       "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Qualification report</p>\n<h1>" + title +
-                       "</h1>\n<p class=\"result\">" + badge(record.at("verdict")) + " <span>" + sentence_of(verdict) +
-                       "</span></p>\n<p class=\"run\">Run <code>" + run + "</code>, protocol <code>" +
-                       html_text(protocol.at("name").as_string()) + "</code></p>\n</header>\n<main>\n";
+    std::string html =
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        // Nothing may be loaded or run, whatever a name in the record contains.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
+        title + ": " + std::string(name_of(verdict)) + "</title>\n<style>\n" +
+        std::string(style_sheet()) +
+        "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Qualification report</p>\n<h1>" +
+        title + "</h1>\n<p class=\"result\">" + badge(record.at("verdict")) + " <span>" +
+        sentence_of(verdict) + "</span></p>\n<p class=\"run\">Run <code>" + run +
+        "</code>, protocol <code>" + html_text(protocol.at("name").as_string()) +
+        "</code></p>\n</header>\n<main>\n";
     html += gates_section(record);
     html += parity_section(record);
     html += latency_section(record);

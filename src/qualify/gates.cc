@@ -33,7 +33,8 @@ Verdict judge_output(const ParityGate& criterion, const std::string& name,
                  std::to_string(difference.count()) + " outside, largest difference " +
                  readable(difference.max_abs()) + ", worst in sample " +
                  std::to_string(difference.worst_sample());
-        if (difference.nan() + difference.inf() > difference.reference_nan() + difference.reference_inf()) {
+        if (difference.nan() + difference.inf() >
+            difference.reference_nan() + difference.reference_inf()) {
             reason += "; " + std::to_string(difference.nan()) + " NaN and " +
                       std::to_string(difference.inf()) + " infinities in the engine's output";
         }
@@ -85,13 +86,16 @@ Decision decide_engine(const EngineOutcome& outcome) {
     Decision decision;
     decision.id = "engine";
     decision.kind = "engine";
-    decision.criterion = Json::object(
-        {{"kind", "engine"},
-         {"precision", outcome.precision_requested},
-         {"text", "the engine builds, loads, runs" + (outcome.precision_requested == "default"
-                                                            ? std::string()
-                                                            : " and executes " + outcome.precision_requested)}});
-    decision.value = Json::object({{"built", outcome.built}, {"ran", outcome.ran}, {"precision", outcome.precision_executed}});
+    decision.criterion =
+        Json::object({{"kind", "engine"},
+                      {"precision", outcome.precision_requested},
+                      {"text", "the engine builds, loads, runs" +
+                                   (outcome.precision_requested == "default"
+                                        ? std::string()
+                                        : " and executes " + outcome.precision_requested)}});
+    decision.value = Json::object({{"built", outcome.built},
+                                   {"ran", outcome.ran},
+                                   {"precision", outcome.precision_executed}});
     if (!outcome.failure.empty()) {
         decision.verdict = Verdict::fail;
         decision.reason = outcome.failure;
@@ -102,7 +106,8 @@ Decision decide_engine(const EngineOutcome& outcome) {
         decision.verdict = Verdict::pass;
         decision.reason = "built, loaded and ran";
     } else if (outcome.precision_executed.empty() || outcome.precision_executed == "unknown") {
-        decision.reason = "ran, but which precision it executes cannot be learned from this toolchain";
+        decision.reason =
+            "ran, but which precision it executes cannot be learned from this toolchain";
     } else {
         decision.verdict = Verdict::fail;
         decision.reason = "executes " + outcome.precision_executed + ", not the requested " +
@@ -139,11 +144,12 @@ Decision decide_parity(const Gate& gate, const OutputDifferences& outputs) {
         entry["verdict"] = name_of(verdict);
         list.push_back(std::move(entry));
     }
-    decision.value = Json::object({{"outputs", list}, {"elements", elements}, {"outside", outside}});
+    decision.value =
+        Json::object({{"outputs", list}, {"elements", elements}, {"outside", outside}});
     decision.value.set_number("max_abs", largest);
     if (decision.verdict == Verdict::pass) {
-        decision.reason = plural(elements, "element") + " compared, none outside, largest difference " +
-                          readable(largest);
+        decision.reason = plural(elements, "element") +
+                          " compared, none outside, largest difference " + readable(largest);
     }
     return decision;
 }
@@ -199,8 +205,9 @@ Decision decide_repeatability(const Gate& gate, const Repeatability& measured) {
         return decision;
     }
     if (measured.runs < criterion.runs || measured.samples == 0) {
-        decision.reason = plural(measured.runs, "run") + " of " + plural(measured.samples, "sample") +
-                          " made, " + std::to_string(criterion.runs) + " runs needed";
+        decision.reason = plural(measured.runs, "run") + " of " +
+                          plural(measured.samples, "sample") + " made, " +
+                          std::to_string(criterion.runs) + " runs needed";
         return decision;
     }
     decision.verdict = Verdict::pass;
@@ -217,7 +224,8 @@ Decision decide_latency(const Gate& gate, const measure::LatencyStatistics& meas
     decision.value["samples"] = measured.samples();
     const auto percentile = measured.percentile(criterion.quantile);
     if (!percentile) {
-        decision.reason = plural(measured.samples(), "run") + " cannot bear a " + criterion.percentile;
+        decision.reason =
+            plural(measured.samples(), "run") + " cannot bear a " + criterion.percentile;
         return decision;
     }
     const std::string key = criterion.percentile;
@@ -234,8 +242,8 @@ Decision decide_latency(const Gate& gate, const measure::LatencyStatistics& meas
     decision.value[key + "_ci_high_ms"] = high;
     // As `bench` defines it: the share of the limit that is left.
     decision.value["headroom"] = 1 - percentile->value_ms / criterion.limit_ms;
-    const std::string interval = value_text + " (95 % interval " + readable(low) + " to " +
-                                 readable(high) + " ms)";
+    const std::string interval =
+        value_text + " (95 % interval " + readable(low) + " to " + readable(high) + " ms)";
     const std::string limit = shortest(criterion.limit_ms) + " ms";
     if (measured.samples() < criterion.runs) {
         decision.reason = interval + ", but " + std::to_string(measured.samples()) + " of " +

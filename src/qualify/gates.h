@@ -18,11 +18,11 @@ namespace requal::qualify {
 /// A decided gate, as it stands in the record.
 struct Decision {
     std::string id;
-    std::string kind;                  ///< "engine", "parity", "finite", "repeatability", "latency"
-    Json criterion = Json::object();   ///< to_json(Gate)
-    Json value = Json::object();       ///< what was measured; empty when nothing was
+    std::string kind;                 ///< "engine", "parity", "finite", "repeatability", "latency"
+    Json criterion = Json::object();  ///< to_json(Gate)
+    Json value = Json::object();      ///< what was measured; empty when nothing was
     Verdict verdict = Verdict::undecidable;
-    std::string reason;                ///< one line for people
+    std::string reason;  ///< one line for people
 
     /// {"id", "kind", "criterion", "value", "verdict", "reason"}.
     Json to_json() const;
@@ -33,10 +33,10 @@ struct Decision {
 struct Repeatability {
     std::uint64_t runs = 0;
     std::uint64_t samples = 0;
-    std::uint64_t differing_runs = 0;            ///< of runs * samples
-    std::uint64_t other_process_compared = 0;    ///< samples compared with another process's outputs
+    std::uint64_t differing_runs = 0;          ///< of runs * samples
+    std::uint64_t other_process_compared = 0;  ///< samples compared with another process's outputs
     std::uint64_t other_process_differing = 0;
-    std::string first_difference;                ///< "output y of sample 3, run 2", empty when none
+    std::string first_difference;  ///< "output y of sample 3, run 2", empty when none
 };
 
 /// Differences of the outputs, in the reference's order, as measured with the criterion's own tolerance.
@@ -45,10 +45,10 @@ using OutputDifferences = std::vector<std::pair<std::string, measure::Difference
 /// What became of the engine itself.
 struct EngineOutcome {
     bool built = false;
-    bool ran = false;                            ///< at least one measurement came out of it
-    std::string failure;                         ///< empty, or what the toolchain refused or how it broke
+    bool ran = false;     ///< at least one measurement came out of it
+    std::string failure;  ///< empty, or what the toolchain refused or how it broke
     std::string precision_requested = "default";
-    std::string precision_executed;              ///< "f32", ..., "unknown" or empty when it was not learned
+    std::string precision_executed;  ///< "f32", ..., "unknown" or empty when it was not learned
 };
 
 /// The gate that every run has: the engine builds, loads, runs, and executes the precision that was asked for.

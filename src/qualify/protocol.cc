@@ -115,8 +115,9 @@ SideRequest read_side(const Yaml& node, bool candidate) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == ':' || c == '_';
     });
     if (!well_formed || side.toolchain.front() == ':' || side.toolchain.front() == '-') {
-        node.at("toolchain").fail("'" + printable(side.toolchain) + "' is no toolchain name",
-                                  "for example onnxruntime:cpu; `requal doctor` lists them");
+        node.at("toolchain")
+            .fail("'" + printable(side.toolchain) + "' is no toolchain name",
+                  "for example onnxruntime:cpu; `requal doctor` lists them");
     }
     if (const Yaml* options = node.find("options")) {
         side.options = read_options(*options);
@@ -128,7 +129,8 @@ SideRequest read_side(const Yaml& node, bool candidate) {
         side.precision = precision->text();
         if (side.precision != "default" && side.precision != "f32" && side.precision != "f16" &&
             side.precision != "bf16") {
-            precision->fail("'" + printable(side.precision) + "' is no precision that can be requested",
+            precision->fail("'" + printable(side.precision) +
+                                "' is no precision that can be requested",
                             "write default, f32, f16 or bf16");
         }
     }
@@ -353,7 +355,8 @@ Protocol parse_protocol(std::string_view text, const std::string& path) {
         schema.fail("'" + printable(schema.text()) + "' is no protocol that this version reads",
                     "write protocol/1");
     }
-    root.allow_keys({"schema", "name", "title", "model", "reference", "candidate", "inputs", "gates"});
+    root.allow_keys(
+        {"schema", "name", "title", "model", "reference", "candidate", "inputs", "gates"});
     Protocol protocol;
     protocol.path = path;
     protocol.folder = std::filesystem::path(path).parent_path().string();

@@ -19,31 +19,34 @@ namespace requal::qualify {
 
 /// The model under test and the shapes at which it is qualified.
 struct ModelRequest {
-    std::string file;                     ///< as written; relative to the protocol's folder
+    std::string file;  ///< as written; relative to the protocol's folder
     Digest digest;
-    std::map<std::string, Shape> shapes;  ///< input name -> fixed shape; every dynamic axis must be fixed here
+    std::map<std::string, Shape>
+        shapes;  ///< input name -> fixed shape; every dynamic axis must be fixed here
 };
 
 /// One of the two things compared: a toolchain and its options.
 struct SideRequest {
     std::string toolchain;
-    Json options = Json::object();        ///< of the reference: when it is loaded; of the candidate: when it is built
-    Json run_options = Json::object();    ///< of the candidate: when the engine is loaded
-    std::string precision = "default";    ///< of the candidate: "default", "f32", "f16", "bf16"
+    Json options = Json::
+        object();  ///< of the reference: when it is loaded; of the candidate: when it is built
+    Json run_options = Json::object();  ///< of the candidate: when the engine is loaded
+    std::string precision = "default";  ///< of the candidate: "default", "f32", "f16", "bf16"
 };
 
 /// Inputs of all measurements: a file or folder (`path`), or generated ones (`random_count` > 0).
 struct InputRequest {
-    std::string path;                     ///< relative to the protocol's folder; empty for generated inputs
-    std::optional<Digest> digest;         ///< of the file; only with a file
+    std::string path;  ///< relative to the protocol's folder; empty for generated inputs
+    std::optional<Digest> digest;  ///< of the file; only with a file
     std::uint64_t random_count = 0;
     std::uint64_t seed = 0;
-    std::map<std::string, std::pair<double, double>> ranges;  ///< input name -> [low, high) of generated values
+    std::map<std::string, std::pair<double, double>>
+        ranges;  ///< input name -> [low, high) of generated values
 };
 
 /// Outputs of the engine agree with the reference's.
 struct ParityGate {
-    std::string output;                   ///< empty: every output that no other parity gate names
+    std::string output;  ///< empty: every output that no other parity gate names
     measure::Tolerance tolerance;
     std::optional<double> max_cosine_drop;  ///< 1 - cosine similarity may not pass this
 };
@@ -58,30 +61,30 @@ struct RepeatabilityGate {
 
 /// A percentile of the latency, with its confidence interval, lies below a limit.
 struct LatencyGate {
-    std::string percentile;               ///< "p50", "p90", "p99"
-    double quantile = 0;                  ///< 0.5, 0.9, 0.99
+    std::string percentile;  ///< "p50", "p90", "p99"
+    double quantile = 0;     ///< 0.5, 0.9, 0.99
     double limit_ms = 0;
-    std::uint64_t runs = 0;               ///< counted runs, at least
-    std::uint64_t warmup = 0;             ///< runs before them that are not counted, at least
+    std::uint64_t runs = 0;    ///< counted runs, at least
+    std::uint64_t warmup = 0;  ///< runs before them that are not counted, at least
 };
 
 /// One criterion of the protocol.
 struct Gate {
-    std::string id;                       ///< [a-z0-9][a-z0-9-]*, unique in the protocol
+    std::string id;  ///< [a-z0-9][a-z0-9-]*, unique in the protocol
     std::variant<ParityGate, FiniteGate, RepeatabilityGate, LatencyGate> criterion;
 };
-std::string_view kind_of(const Gate& gate);   ///< "parity", "finite", "repeatability", "latency"
+std::string_view kind_of(const Gate& gate);  ///< "parity", "finite", "repeatability", "latency"
 /// The criterion in one line for people: "p99 latency <= 60 ms over 1000 runs".
 std::string criterion_text(const Gate& gate);
 /// The criterion for the record: {"kind", ...as in the protocol}.
 Json to_json(const Gate& gate);
 
 struct Protocol {
-    std::string path;                     ///< of the file it was read from
-    std::string folder;                   ///< of that file; relative names are resolved in it
-    Digest digest;                        ///< of the file's bytes
-    std::string name;                     ///< [a-z0-9][a-z0-9-]*
-    std::string title;                    ///< one line for people, may be empty
+    std::string path;    ///< of the file it was read from
+    std::string folder;  ///< of that file; relative names are resolved in it
+    Digest digest;       ///< of the file's bytes
+    std::string name;    ///< [a-z0-9][a-z0-9-]*
+    std::string title;   ///< one line for people, may be empty
     ModelRequest model;
     SideRequest reference;
     SideRequest candidate;

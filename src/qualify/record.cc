@@ -110,11 +110,14 @@ Json output_entry(const std::string& name, const measure::Difference& difference
     return entry;
 }
 
-Json latency_entry(const toolchain::TimingSeries& series, const measure::LatencyStatistics& statistics) {
+Json latency_entry(const toolchain::TimingSeries& series,
+                   const measure::LatencyStatistics& statistics) {
     Json json = statistics.to_json();
     json["boundary"] = "engine";
-    json["boundary_text"] = "one call of the runtime inside its own process, from prepared inputs in memory to outputs in memory; "
-                       "without loading, pre-processing, decoding and any transfer to another process";
+    json["boundary_text"] =
+        "one call of the runtime inside its own process, from prepared inputs in memory to outputs "
+        "in memory; "
+        "without loading, pre-processing, decoding and any transfer to another process";
     json["warmup_runs"] = series.warmup_runs;
     json["first_run_ms"] = static_cast<double>(series.first_run_ns) / ns_per_ms;
     json["load_ms"] = static_cast<double>(series.load_ns) / ns_per_ms;
@@ -125,9 +128,11 @@ Json latency_entry(const toolchain::TimingSeries& series, const measure::Latency
 
 std::vector<std::string> limits_of(const Protocol& protocol, const Record& record) {
     std::vector<std::string> limits;
-    limits.emplace_back("Hop 1 (checkpoint to ONNX) was not checked: agreement with the ONNX model says nothing about the "
+    limits.emplace_back("Hop 1 (checkpoint to ONNX) was not checked: agreement with the ONNX model "
+                        "says nothing about the "
                         "checkpoint that it was exported from.");
-    limits.emplace_back("Task quality was not measured: outputs within tolerance are not accuracy on labelled data.");
+    limits.emplace_back("Task quality was not measured: outputs within tolerance are not accuracy "
+                        "on labelled data.");
     limits.push_back("Outputs were compared on " + std::to_string(record.samples.size()) +
                      (record.samples.size() == 1 ? " sample" : " samples") +
                      " at the shapes named here, and on no other.");
@@ -136,9 +141,12 @@ std::vector<std::string> limits_of(const Protocol& protocol, const Record& recor
     }
     const bool timed = !record.latency.is_null();
     if (timed) {
-        limits.emplace_back("Latency is that of the named boundary, on one machine, under the conditions recorded: it is not the cycle "
-                            "time of an application, nor a sustained load, nor another unit of the same device.");
-        limits.emplace_back("Requal set neither clocks nor power mode; it recorded what it could read of them.");
+        limits.emplace_back(
+            "Latency is that of the named boundary, on one machine, under the conditions recorded: "
+            "it is not the cycle "
+            "time of an application, nor a sustained load, nor another unit of the same device.");
+        limits.emplace_back(
+            "Requal set neither clocks nor power mode; it recorded what it could read of them.");
     } else {
         limits.emplace_back("No latency was measured.");
     }

@@ -41,7 +41,9 @@ bool is_finding(const Error& error, bool loaded) {
     return error.kind() == ErrorKind::toolchain || (loaded && error.kind() == ErrorKind::input);
 }
 
-std::string one_line(const Error& error) { return error.what(); }
+std::string one_line(const Error& error) {
+    return error.what();
+}
 
 /// The work of one run, step after step.
 class Run {
@@ -75,12 +77,12 @@ private:
     std::unique_ptr<RunFolder> folder_;
     std::string model_path_;
     std::vector<data::InputPort> ports_;
-    std::map<std::string, Shape> dynamic_shapes_;   ///< of the inputs that have dynamic axes
+    std::map<std::string, Shape> dynamic_shapes_;  ///< of the inputs that have dynamic axes
     std::unique_ptr<data::InputSource> inputs_;
     EngineOutcome engine_;
     std::string engine_path_;
     std::string engine_digest_;
-    std::string reference_failure_;             ///< why the reference could not be run
+    std::string reference_failure_;  ///< why the reference could not be run
     std::optional<measure::ParityResult> parity_;
     Watch candidate_watch_;
     std::optional<Repeatability> repeatability_;
@@ -124,8 +126,8 @@ void Run::check_model() {
     const graph::Model model = graph::Model::load(model_path_);
     if (model.digest() != protocol_.model.digest) {
         throw Error(ErrorKind::input,
-                    "the model's digest is " + model.digest().text() + ", the protocol is written for " +
-                        protocol_.model.digest.text(),
+                    "the model's digest is " + model.digest().text() +
+                        ", the protocol is written for " + protocol_.model.digest.text(),
                     model_path_, "use the model that the protocol names");
     }
     for (const graph::ValueInfo& input : model.summary().inputs) {
@@ -134,15 +136,18 @@ void Run::check_model() {
         for (const graph::Dimension& dimension : input.dimensions) {
             shape.push_back(dimension.value);
         }
-        const bool dynamic = !input.has_shape || std::any_of(shape.begin(), shape.end(),
-                                                             [](std::int64_t value) { return value < 0; });
+        const bool dynamic =
+            !input.has_shape ||
+            std::any_of(shape.begin(), shape.end(), [](std::int64_t value) { return value < 0; });
         if (fixed != protocol_.model.shapes.end()) {
             shape = fixed->second;
             if (dynamic) {
                 dynamic_shapes_.emplace(input.name, shape);
             }
         } else if (dynamic) {
-            throw Error(ErrorKind::input, "input '" + input.name + "' has dynamic axes that the protocol does not fix",
+            throw Error(ErrorKind::input,
+                        "input '" + input.name +
+                            "' has dynamic axes that the protocol does not fix",
                         protocol_.path, "write its shape under model.shapes");
         }
         ports_.push_back({input.name, input.type, std::move(shape)});
@@ -172,23 +177,27 @@ void Run::check_model() {
         if (parity == nullptr || parity->output.empty()) {
             continue;
         }
-        const bool known = std::any_of(summary.outputs.begin(), summary.outputs.end(),
-                                       [&](const graph::ValueInfo& output) { return output.name == parity->output; });
+        const bool known = std::any_of(
+            summary.outputs.begin(), summary.outputs.end(),
+            [&](const graph::ValueInfo& output) { return output.name == parity->output; });
         if (!known) {
             throw Error(ErrorKind::input,
-                        "gate '" + gate.id + "' names output '" + parity->output + "', which the model does not have",
+                        "gate '" + gate.id + "' names output '" + parity->output +
+                            "', which the model does not have",
                         protocol_.path, "name an output of the model");
         }
     }
     // An output that no gate judges would pass in silence.
     for (const graph::ValueInfo& output : summary.outputs) {
-        const bool judged = std::any_of(protocol_.gates.begin(), protocol_.gates.end(), [&](const Gate& gate) {
-            const auto* parity = std::get_if<ParityGate>(&gate.criterion);
-            return parity != nullptr && (parity->output.empty() || parity->output == output.name);
-        });
+        const bool judged =
+            std::any_of(protocol_.gates.begin(), protocol_.gates.end(), [&](const Gate& gate) {
+                const auto* parity = std::get_if<ParityGate>(&gate.criterion);
+                return parity != nullptr &&
+                       (parity->output.empty() || parity->output == output.name);
+            });
         if (!judged) {
-            throw Error(ErrorKind::input, "no parity gate judges output '" + output.name + "'", protocol_.path,
-                        "add a parity gate for it, or one without 'output'");
+            throw Error(ErrorKind::input, "no parity gate judges output '" + output.name + "'",
+                        protocol_.path, "add a parity gate for it, or one without 'output'");
         }
     }
 }
@@ -196,8 +205,8 @@ void Run::check_model() {
 void Run::open_inputs() {
     const InputRequest& request = protocol_.inputs;
     if (request.random_count > 0) {
-        inputs_ = data::random_inputs(ports_, request.random_count, request.seed, protocol_.model.shapes,
-                                      request.ranges);
+        inputs_ = data::random_inputs(ports_, request.random_count, request.seed,
+                                      protocol_.model.shapes, request.ranges);
     } else {
         const std::string path = resolved(protocol_.folder, request.path);
         inputs_ = data::inputs_from_path(path, ports_, protocol_.model.shapes);
@@ -211,7 +220,8 @@ void Run::open_inputs() {
         record_.inputs["digest"] = digest;
     }
     if (inputs_->size() == 0) {
-        throw Error(ErrorKind::input, "the inputs hold no sample", protocol_.path, "give at least one");
+        throw Error(ErrorKind::input, "the inputs hold no sample", protocol_.path,
+                    "give at least one");
     }
     const Json described = inputs_->describe();
     for (const auto& [key, value] : described.as_object()) {
@@ -243,7 +253,8 @@ measure::Runnable Run::engine_runnable() const {
     // A flipped bit in an engine may load without an error, so the digest is looked at before every load.
     if (digest_of_file(engine_path_).text() != engine_digest_) {
         throw Error(ErrorKind::toolchain, "the engine file changed after it was built",
-                    fs::path(engine_path_).filename().string(), "find out what writes to the store");
+                    fs::path(engine_path_).filename().string(),
+                    "find out what writes to the store");
     }
     toolchain::RunnableSpec spec;
     spec.artefact = engine_path_;
@@ -271,12 +282,14 @@ void Run::measure_parity() {
             }
         }
     }
-    const measure::OpenSide reference = watched(measure::resolve_runnable(std::move(spec)), reference_watch);
+    const measure::OpenSide reference =
+        watched(measure::resolve_runnable(std::move(spec)), reference_watch);
     const measure::OpenSide candidate = watched(engine_runnable(), candidate_watch_);
     try {
         parity_ = measure::compare_outputs(*inputs_, reference, candidate, options);
     } catch (const Error& error) {
-        const bool loaded = reference_watch.opened && (candidate_watch_.opened || !candidate_watch_.broke);
+        const bool loaded =
+            reference_watch.opened && (candidate_watch_.opened || !candidate_watch_.broke);
         if (!is_finding(error, loaded)) {
             throw;
         }
@@ -339,14 +352,14 @@ void Run::measure_repeatability() {
                     ++seen.other_process_compared;
                     if (digests != candidate_watch_.outputs[i]) {
                         ++seen.other_process_differing;
-                        note("output " + differing_output(candidate_watch_.outputs[i], digests) + " of sample " +
-                             inputs_->sample_name(i) + ", in another process");
+                        note("output " + differing_output(candidate_watch_.outputs[i], digests) +
+                             " of sample " + inputs_->sample_name(i) + ", in another process");
                     }
                 }
             } else if (digests != first[i]) {
                 ++seen.differing_runs;
-                note("output " + differing_output(first[i], digests) + " of sample " + inputs_->sample_name(i) +
-                     ", run " + std::to_string(run + 1));
+                note("output " + differing_output(first[i], digests) + " of sample " +
+                     inputs_->sample_name(i) + ", run " + std::to_string(run + 1));
             }
         }
         ++seen.runs;
@@ -426,7 +439,8 @@ void Run::add_file(const std::string& role, const std::string& name) {
 void Run::write() {
     // Another process may have replaced the model while we measured; then the run is about two models.
     if (graph::Model::load(model_path_).digest() != protocol_.model.digest) {
-        throw Error(ErrorKind::undecidable, "the model changed during the run", model_path_, "run it again");
+        throw Error(ErrorKind::undecidable, "the model changed during the run", model_path_,
+                    "run it again");
     }
     record_.verdict = combined(record_.gates);
     record_.not_shown = limits_of(protocol_, record_);
@@ -451,7 +465,8 @@ QualifyOutcome Run::go() {
     record_.run = folder_->id();
     const std::string protocol_text = read_file(protocol_.path);
     if (digest_of(protocol_text) != protocol_.digest) {
-        throw Error(ErrorKind::undecidable, "the protocol changed while it was read", protocol_.path, "run it again");
+        throw Error(ErrorKind::undecidable, "the protocol changed while it was read",
+                    protocol_.path, "run it again");
     }
     write_file_atomically(folder_->path() + "/protocol.yaml", protocol_text);
     add_file("protocol", "protocol.yaml");
@@ -472,7 +487,8 @@ QualifyOutcome Run::go() {
         step(name, [&](Step& done) {
             if (!wanted || !engine_usable()) {
                 done.state = "skipped";
-                done.message = wanted ? "the engine did not build, load and run" : "no gate asks for it";
+                done.message =
+                    wanted ? "the engine did not build, load and run" : "no gate asks for it";
                 return;
             }
             try {
@@ -530,6 +546,8 @@ QualifyOutcome Run::go() {
 
 }  // namespace
 
-QualifyOutcome qualify(const QualifyRequest& request) { return Run(request).go(); }
+QualifyOutcome qualify(const QualifyRequest& request) {
+    return Run(request).go();
+}
 
 }  // namespace requal::qualify

@@ -52,7 +52,8 @@ std::string new_run_id(const Clock& clock) {
         throw_errno(errno, "getrandom", "the kernel's random numbers");
     }
     char text[16];
-    std::snprintf(text, sizeof text, "-%02x%02x%02x%02x", random[0], random[1], random[2], random[3]);
+    std::snprintf(text, sizeof text, "-%02x%02x%02x%02x", random[0], random[1], random[2],
+                  random[3]);
     return time + text;
 }
 
@@ -63,15 +64,16 @@ FileDescriptor take_lock(const std::string& path) {
         if (errno == EEXIST) {
             return {};
         }
-        throw Error(ErrorKind::storage, "cannot create the lock of a run: " + std::generic_category().message(errno),
+        throw Error(ErrorKind::storage,
+                    "cannot create the lock of a run: " + std::generic_category().message(errno),
                     path, "check that the store can be written");
     }
     // Between the two calls a cleaner may have locked and removed the file; then it is not ours.
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
         return {};
     }
-    struct stat ours{};
-    struct stat present{};
+    struct stat ours {};
+    struct stat present {};
     if (::fstat(file.get(), &ours) != 0 || ::stat(path.c_str(), &present) != 0 ||
         ours.st_ino != present.st_ino || ours.st_dev != present.st_dev) {
         return {};
@@ -99,7 +101,8 @@ void remove_left_overs(const std::string& tmp) {
 void flush_folder(const std::string& path) {
     const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder || ::fsync(folder.get()) != 0) {
-        throw Error(ErrorKind::storage, "cannot flush the folder: " + std::generic_category().message(errno), path,
+        throw Error(ErrorKind::storage,
+                    "cannot flush the folder: " + std::generic_category().message(errno), path,
                     "check the disk");
     }
 }
@@ -112,7 +115,8 @@ void flush_tree(const std::string& path) {
         }
         const FileDescriptor file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
         if (file && ::fsync(file.get()) != 0) {
-            throw Error(ErrorKind::storage, "cannot flush the file: " + std::generic_category().message(errno),
+            throw Error(ErrorKind::storage,
+                        "cannot flush the file: " + std::generic_category().message(errno),
                         entry.path().string(), "check the disk");
         }
     }
@@ -161,7 +165,9 @@ void RunFolder::commit() {
         throw Error(ErrorKind::storage, error.code().message(), path_, "check the disk");
     }
     if (::rename(path_.c_str(), final_path_.c_str()) != 0) {
-        throw Error(ErrorKind::storage, "cannot move the finished run into the store: " + std::generic_category().message(errno),
+        throw Error(ErrorKind::storage,
+                    "cannot move the finished run into the store: " +
+                        std::generic_category().message(errno),
                     final_path_, "check the store");
     }
     committed_ = true;

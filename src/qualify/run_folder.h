@@ -18,9 +18,9 @@ public:
     RunFolder(const RunFolder&) = delete;
     RunFolder& operator=(const RunFolder&) = delete;
 
-    const std::string& id() const { return id_; }            ///< "20261130T181136Z-1a2b3c4d"
-    const std::string& path() const { return path_; }        ///< where files are to be written now
-    std::string final_path() const { return final_path_; }   ///< where they will be
+    const std::string& id() const { return id_; }           ///< "20261130T181136Z-1a2b3c4d"
+    const std::string& path() const { return path_; }       ///< where files are to be written now
+    std::string final_path() const { return final_path_; }  ///< where they will be
     /// Flushes the folder and moves it to <store>/runs/<id>. Error(storage).
     void commit();
 

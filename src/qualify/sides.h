@@ -25,9 +25,9 @@ Digest combined_digest(const OutputDigests& outputs);
 
 /// What a watched side saw. Outlives the side.
 struct Watch {
-    bool opened = false;                      ///< runner started, runnable loaded
-    bool broke = false;                       ///< an error came out of opening or running this side
-    std::vector<OutputDigests> outputs;       ///< by sample
+    bool opened = false;                 ///< runner started, runnable loaded
+    bool broke = false;                  ///< an error came out of opening or running this side
+    std::vector<OutputDigests> outputs;  ///< by sample
 };
 
 /// Opens `runnable` and notes errors and output digests in `watch`.

@@ -1,25 +1,25 @@
 // The report: made from the record only, the same bytes each time, and names that cannot act.
-#include "evidence/report.h"
+#include <string>
 
 #include <gtest/gtest.h>
-
-#include <string>
 
 #include "base/document.h"
 #include "base/error.h"
 #include "evidence/html.h"
 #include "evidence/plot.h"
+#include "evidence/report.h"
 
 namespace requal::evidence {
 namespace {
 
 Json gate(const std::string& id, const char* verdict, const std::string& reason) {
-    return Json::object({{"id", id},
-                         {"kind", "parity"},
-                         {"criterion", Json::object({{"kind", "parity"}, {"text", "criterion of " + id}})},
-                         {"value", Json::object()},
-                         {"verdict", verdict},
-                         {"reason", reason}});
+    return Json::object(
+        {{"id", id},
+         {"kind", "parity"},
+         {"criterion", Json::object({{"kind", "parity"}, {"text", "criterion of " + id}})},
+         {"value", Json::object()},
+         {"verdict", verdict},
+         {"reason", reason}});
 }
 
 Json record() {
@@ -29,25 +29,32 @@ Json record() {
     json["command_line"] = "requal qualify p.yaml";
     json["started"] = Json::object({{"wall", "2026-11-30T18:11:36Z"}, {"clock", "synced"}});
     json["ended"] = Json::object({{"wall", "2026-11-30T18:12:36Z"}, {"clock", "synced"}});
-    json["protocol"] = Json::object({{"name", "small"}, {"title", "A small protocol"}, {"digest", "sha256:aa"}});
+    json["protocol"] =
+        Json::object({{"name", "small"}, {"title", "A small protocol"}, {"digest", "sha256:aa"}});
     json["gates"] = Json::array({gate("parity", "pass", "all inside")});
-    json["outputs"] = Json::array({Json::object({{"name", "y"},
-                                                 {"max_abs", 2.5e-6},
-                                                 {"elements", 4096},
-                                                 {"exact", 1000},
-                                                 {"atol", 1e-3},
-                                                 {"histogram", Json::array({Json::object({{"decade", -7}, {"count", 3000}}),
-                                                                            Json::object({{"decade", -6}, {"count", 96}})})}})});
+    json["outputs"] = Json::array({Json::object(
+        {{"name", "y"},
+         {"max_abs", 2.5e-6},
+         {"elements", 4096},
+         {"exact", 1000},
+         {"atol", 1e-3},
+         {"histogram", Json::array({Json::object({{"decade", -7}, {"count", 3000}}),
+                                    Json::object({{"decade", -6}, {"count", 96}})})}})});
     Json latency = Json::object({{"p50_ms", 1.5},
                                  {"p50_ci_low_ms", 1.4},
                                  {"p50_ci_high_ms", 1.6},
                                  {"p99_ms", 2.5},
                                  {"samples", 400},
                                  {"boundary_text", "one call"}});
-    latency["histogram"] = Json::object({{"low_ms", 1.0}, {"width_ms", 0.1}, {"counts", Json::array({10, 200, 180, 8})}, {"above", 2}});
+    latency["histogram"] = Json::object({{"low_ms", 1.0},
+                                         {"width_ms", 0.1},
+                                         {"counts", Json::array({10, 200, 180, 8})},
+                                         {"above", 2}});
     json["latency"] = latency;
-    json["files"] = Json::array({Json::object({{"role", "engine"}, {"name", "e"}, {"size_bytes", 5}, {"digest", "sha256:bb"}})});
-    json["steps"] = Json::array({Json::object({{"name", "build"}, {"state", "done"}, {"seconds", 1.0}, {"message", ""}})});
+    json["files"] = Json::array({Json::object(
+        {{"role", "engine"}, {"name", "e"}, {"size_bytes", 5}, {"digest", "sha256:bb"}})});
+    json["steps"] = Json::array(
+        {Json::object({{"name", "build"}, {"state", "done"}, {"seconds", 1.0}, {"message", ""}})});
     json["not_shown"] = Json::array({"Hop 1 was not checked."});
     json["unknown"] = Json::array({"power mode: not on this machine"});
     return json;
@@ -55,7 +62,8 @@ Json record() {
 
 std::size_t count_of(const std::string& text, const std::string& part) {
     std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
+    for (std::size_t at = text.find(part); at != std::string::npos;
+         at = text.find(part, at + part.size())) {
         ++count;
     }
     return count;
@@ -63,9 +71,10 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 TEST(Report, ShowsWhatTheRecordHolds) {
     const std::string html = render_report(record());
-    for (const char* part : {"A small protocol", "criterion of parity", "all inside", "sha256:aa", "sha256:bb", "Hop 1 was not checked.",
-                             "power mode: not on this machine", "2.5e-06", "1e-7 to 1e-6", "3000", "20261130T181136Z-1a2b3c4d",
-                             "What this does not show"}) {
+    for (const char* part :
+         {"A small protocol", "criterion of parity", "all inside", "sha256:aa", "sha256:bb",
+          "Hop 1 was not checked.", "power mode: not on this machine", "2.5e-06", "1e-7 to 1e-6",
+          "3000", "20261130T181136Z-1a2b3c4d", "What this does not show"}) {
         EXPECT_NE(html.find(part), std::string::npos) << part;
     }
     EXPECT_EQ(count_of(html, "<svg "), 2U);
@@ -77,7 +86,8 @@ TEST(Report, ShowsWhatTheRecordHolds) {
 
 TEST(Report, IsOneFileWithoutScriptOrOutsideResource) {
     const std::string html = render_report(record());
-    for (const char* part : {"<script", "javascript:", "http://", "https://", "src=", "@import", "url(", "onload", "onclick"}) {
+    for (const char* part : {"<script", "javascript:", "http://", "https://", "src=", "@import",
+                             "url(", "onload", "onclick"}) {
         EXPECT_EQ(html.find(part), std::string::npos) << part;
     }
     EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
@@ -92,7 +102,9 @@ TEST(Report, EqualRecordsGiveEqualBytes) {
 }
 
 TEST(Report, HostileNamesCannotAct) {
-    const std::string evil = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\xe2\x80\xae" "live\xff";
+    const std::string evil = "</title></style><script>alert(1)</script><img src=x "
+                             "onerror=alert(2)>\"'&\x1b[31m\xe2\x80\xae"
+                             "live\xff";
     Json json = record();
     json["protocol"]["title"] = evil;
     json["protocol"]["name"] = evil;
@@ -111,9 +123,10 @@ TEST(Report, HostileNamesCannotAct) {
     json["steps"].as_array()[0]["message"] = evil;
     json["steps"].as_array()[0]["name"] = evil;
     json["model"] = Json::object({{"file", evil}, {"opsets", Json::object({{evil, 1}})}});
-    json["engine_manifest"] = Json::object({{"engine", Json::object({{"name", evil}, {"digest", evil}})},
-                                            {"options", Json::object({{"requested", Json::object({{evil, evil}})}})},
-                                            {"libraries", Json::array({Json::object({{"path", evil}})})}});
+    json["engine_manifest"] =
+        Json::object({{"engine", Json::object({{"name", evil}, {"digest", evil}})},
+                      {"options", Json::object({{"requested", Json::object({{evil, evil}})}})},
+                      {"libraries", Json::array({Json::object({{"path", evil}})})}});
     json["conditions"] = Json::object({{evil, evil}});
     json["host"] = Json::object({{evil, Json::object({{evil, evil}})}});
     json["files"].as_array()[0]["name"] = evil;
@@ -131,7 +144,8 @@ TEST(Report, HostileNamesCannotAct) {
 TEST(Report, RunsThatMeasuredLittleStillHaveOne) {
     Json json = record();
     json["verdict"] = "fail";
-    json["gates"] = Json::array({gate("engine", "fail", "the build was refused"), gate("parity", "undecidable", "not measured")});
+    json["gates"] = Json::array({gate("engine", "fail", "the build was refused"),
+                                 gate("parity", "undecidable", "not measured")});
     json["outputs"] = Json::array();
     json["latency"] = Json();
     json["files"] = Json::array();
@@ -163,7 +177,8 @@ TEST(Report, RecordsThatAreNoneAreRefused) {
     json["gates"] = "none";
     EXPECT_TRUE(refused(json));
     json = record();
-    json["outputs"].as_array()[0]["histogram"] = Json::array({Json::object({{"decade", 4000000000}, {"count", 1}})});
+    json["outputs"].as_array()[0]["histogram"] =
+        Json::array({Json::object({{"decade", 4000000000}, {"count", 1}})});
     EXPECT_TRUE(refused(json));
     json = record();
     json["latency"] = Json::object();

@@ -1,13 +1,13 @@
 // A gate is a value and a criterion; the table of what comes out.
-#include "qualify/gates.h"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
+
+#include "qualify/gates.h"
 
 namespace requal::qualify {
 namespace {
@@ -21,7 +21,8 @@ Tensor tensor(const std::vector<float>& values) {
     return made;
 }
 
-measure::Difference difference(const ParityGate& gate, const std::vector<float>& reference, const std::vector<float>& candidate) {
+measure::Difference difference(const ParityGate& gate, const std::vector<float>& reference,
+                               const std::vector<float>& candidate) {
     measure::Difference made(gate.tolerance);
     made.add(tensor(reference), tensor(candidate));
     return made;
@@ -55,7 +56,8 @@ TEST(ParityGateTest, Table) {
         if (one.drop >= 0) {
             criterion.max_cosine_drop = one.drop;
         }
-        const Decision decision = decide_parity({"parity", criterion}, {{"y", difference(criterion, one.reference, one.candidate)}});
+        const Decision decision = decide_parity(
+            {"parity", criterion}, {{"y", difference(criterion, one.reference, one.candidate)}});
         EXPECT_EQ(decision.verdict, one.verdict) << one.what << ": " << decision.reason;
         EXPECT_FALSE(decision.reason.empty()) << one.what;
     }
@@ -67,24 +69,32 @@ TEST(ParityGateTest, FailureOfOneOutputIsNotHiddenByAnother) {
     const auto good = difference(criterion, {1}, {1});
     const auto bad = difference(criterion, {1}, {2});
     const auto open = difference(criterion, {nan_value}, {nan_value});
-    const Decision decision = decide_parity({"p", criterion}, {{"a", good}, {"b", open}, {"c", bad}});
+    const Decision decision =
+        decide_parity({"p", criterion}, {{"a", good}, {"b", open}, {"c", bad}});
     EXPECT_EQ(decision.verdict, Verdict::fail);
     EXPECT_NE(decision.reason.find("output c"), std::string::npos) << decision.reason;
-    EXPECT_EQ(decide_parity({"p", criterion}, {{"a", good}, {"b", open}}).verdict, Verdict::undecidable);
+    EXPECT_EQ(decide_parity({"p", criterion}, {{"a", good}, {"b", open}}).verdict,
+              Verdict::undecidable);
 }
 
 TEST(ParityGateTest, NothingComparedIsUndecidable) {
     EXPECT_EQ(decide_parity({"p", ParityGate{}}, {}).verdict, Verdict::undecidable);
-    EXPECT_EQ(decide_parity({"p", ParityGate{}}, {{"y", measure::Difference({})}}).verdict, Verdict::undecidable);
+    EXPECT_EQ(decide_parity({"p", ParityGate{}}, {{"y", measure::Difference({})}}).verdict,
+              Verdict::undecidable);
 }
 
 TEST(FiniteGateTest, Table) {
     const ParityGate loose{"", {1e30, 0, measure::ToleranceRule::sum}, std::nullopt};
     const Gate gate{"finite", FiniteGate{}};
-    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, 2}, {1, 2})}}).verdict, Verdict::pass);
-    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, 2}, {1, nan_value})}}).verdict, Verdict::fail);
-    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, inf_value}, {1, inf_value})}}).verdict, Verdict::fail);
-    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, nan_value}, {1, 2})}}).verdict, Verdict::pass);
+    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, 2}, {1, 2})}}).verdict,
+              Verdict::pass);
+    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, 2}, {1, nan_value})}}).verdict,
+              Verdict::fail);
+    EXPECT_EQ(
+        decide_finite(gate, {{"y", difference(loose, {1, inf_value}, {1, inf_value})}}).verdict,
+        Verdict::fail);
+    EXPECT_EQ(decide_finite(gate, {{"y", difference(loose, {1, nan_value}, {1, 2})}}).verdict,
+              Verdict::pass);
     EXPECT_EQ(decide_finite(gate, {}).verdict, Verdict::undecidable);
 }
 
@@ -109,7 +119,8 @@ TEST(RepeatabilityGateTest, Table) {
     EXPECT_NE(decision.reason.find("run 2"), std::string::npos) << decision.reason;
 }
 
-Decision latency(double limit_ms, std::uint64_t needed, const std::vector<std::int64_t>& durations_ns, double quantile = 0.5) {
+Decision latency(double limit_ms, std::uint64_t needed,
+                 const std::vector<std::int64_t>& durations_ns, double quantile = 0.5) {
     LatencyGate criterion;
     criterion.percentile = quantile == 0.5 ? "p50" : "p99";
     criterion.quantile = quantile;
@@ -133,7 +144,8 @@ TEST(LatencyGateTest, Table) {
     EXPECT_EQ(latency(1.9, 1000, spread, 0.99).verdict, Verdict::fail);
     // Too few for the percentile, and too few for its interval: never a pass, however fast.
     EXPECT_EQ(latency(1000, 1, {1'000'000, 1'000'000}, 0.99).verdict, Verdict::undecidable);
-    EXPECT_EQ(latency(1000, 1, std::vector<std::int64_t>(120, 1'000'000), 0.99).verdict, Verdict::undecidable);
+    EXPECT_EQ(latency(1000, 1, std::vector<std::int64_t>(120, 1'000'000), 0.99).verdict,
+              Verdict::undecidable);
     EXPECT_EQ(latency(1000, 1, {}).verdict, Verdict::undecidable);
 }
 

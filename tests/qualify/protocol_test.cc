@@ -1,11 +1,10 @@
 // Protocols read, and broken ones refused by file and line.
-#include "qualify/protocol.h"
+#include <string>
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "base/error.h"
+#include "qualify/protocol.h"
 
 namespace requal::qualify {
 namespace {
@@ -97,20 +96,26 @@ struct Broken {
 };
 
 TEST(Protocol, BrokenOnesAreRefusedByFileAndLine) {
-    const std::string parity = "  - id: parity\n    kind: parity\n    atol: 1e-4\n    rtol: 0.001\n    rule: sum\n    max_cosine_drop: 1e-6\n";
+    const std::string parity = "  - id: parity\n    kind: parity\n    atol: 1e-4\n    rtol: "
+                               "0.001\n    rule: sum\n    max_cosine_drop: 1e-6\n";
     const Broken cases[] = {
         {"unknown key", with("title:", "titel:"), 3, "titel"},
-        {"unknown key of a gate", with("    max_cosine_drop:", "    max_cosinus_drop:"), 28, "max_cosinus_drop"},
+        {"unknown key of a gate", with("    max_cosine_drop:", "    max_cosinus_drop:"), 28,
+         "max_cosinus_drop"},
         {"duplicate key", with("title: A small protocol", "name: twice"), 3, "name"},
-        {"duplicate key inside", with("    rule: sum\n", "    rule: sum\n    atol: 1\n"), 28, "atol"},
-        {"missing key", with("  digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", ""), 5, "digest"},
+        {"duplicate key inside", with("    rule: sum\n", "    rule: sum\n    atol: 1\n"), 28,
+         "atol"},
+        {"missing key",
+         with("  digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+              ""),
+         5, "digest"},
         {"missing rule", with("    rule: sum\n", ""), 23, "rule"},
         {"missing gates", good.substr(0, good.find("gates:")), 1, "gates"},
         {"text for a number", with("atol: 1e-4", "atol: tight"), 25, "atol"},
         {"quoted number", with("atol: 1e-4", "atol: '1e-4'"), 25, "atol"},
         {"real for an integer", with("runs: 3", "runs: 3.5"), 33, "runs"},
         {"list for a text", with("name: small", "name: [small]"), 2, "name"},
-        {"map for a list", with("gates:\n" + parity, "gates:\n  id: x\n") , 0, ""},
+        {"map for a list", with("gates:\n" + parity, "gates:\n  id: x\n"), 0, ""},
         {"negative tolerance", with("atol: 1e-4", "atol: -1"), 25, ">= 0"},
         {"unknown rule", with("rule: sum", "rule: either-or"), 27, "rule"},
         {"unknown kind", with("kind: finite", "kind: finit"), 30, "finit"},
@@ -120,19 +125,26 @@ TEST(Protocol, BrokenOnesAreRefusedByFileAndLine) {
         {"same id", with("id: again", "id: finite"), 31, "finite"},
         {"reserved id", with("id: again", "id: engine"), 31, "engine"},
         {"id that is no identifier", with("id: again", "id: ../again"), 31, "identifier"},
-        {"two parity gates for all", with("  - id: finite\n    kind: finite\n",
-                                          "  - id: finite\n    kind: parity\n    atol: 1\n    rtol: 0\n    rule: sum\n"), 29, "stands above"},
+        {"two parity gates for all",
+         with("  - id: finite\n    kind: finite\n",
+              "  - id: finite\n    kind: parity\n    atol: 1\n    rtol: 0\n    rule: sum\n"),
+         29, "stands above"},
         {"no parity gate", with(parity, ""), 23, "compares"},
         {"digest too short", with("sha256:0123", "sha256:123"), 6, "digest"},
         {"shape that is none", with("x: 1x4", "x: 1xfour"), 8, "shape"},
         {"dynamic shape", with("x: 1x4", "x: 1x-1"), 8, ""},
         {"zero dimension", with("x: 1x4", "x: 4x0"), 8, ">= 1"},
-        {"toolchain that is none", with("toolchain: openvino:cpu", "toolchain: ../../bin/sh"), 14, "toolchain"},
-        {"toolchain with a space", with("toolchain: openvino:cpu", "toolchain: openvino cpu"), 14, "toolchain"},
+        {"toolchain that is none", with("toolchain: openvino:cpu", "toolchain: ../../bin/sh"), 14,
+         "toolchain"},
+        {"toolchain with a space", with("toolchain: openvino:cpu", "toolchain: openvino cpu"), 14,
+         "toolchain"},
         {"unknown precision", with("precision: f32", "precision: f8"), 15, "f8"},
         {"nested option", with("    threads: 2", "    threads: [2]"), 12, "one value"},
         {"both kinds of input", with("inputs:\n", "inputs:\n  file: a.npz\n"), 17, "exactly one"},
-        {"no input", with("  random:\n    count: 4\n    seed: 1\n    ranges:\n      x: [-1, 1.5]\n", "  digest: sha256:00\n"), 17, "exactly one"},
+        {"no input",
+         with("  random:\n    count: 4\n    seed: 1\n    ranges:\n      x: [-1, 1.5]\n",
+              "  digest: sha256:00\n"),
+         17, "exactly one"},
         {"no sample", with("count: 4", "count: 0"), 18, "between"},
         {"range upside down", with("[-1, 1.5]", "[2, 1]"), 21, "low < high"},
         {"range of one", with("[-1, 1.5]", "[2]"), 21, "[low, high]"},
@@ -156,7 +168,8 @@ TEST(Protocol, BrokenOnesAreRefusedByFileAndLine) {
             EXPECT_EQ(error.kind(), ErrorKind::input) << broken.what;
             const std::string line = error.what();
             if (broken.line > 0) {
-                EXPECT_TRUE(error.where().starts_with("p.yaml:" + std::to_string(broken.line))) << broken.what << ": " << line;
+                EXPECT_TRUE(error.where().starts_with("p.yaml:" + std::to_string(broken.line)))
+                    << broken.what << ": " << line;
             } else {
                 EXPECT_TRUE(error.where().starts_with("p.yaml")) << broken.what << ": " << line;
             }
@@ -167,7 +180,10 @@ TEST(Protocol, BrokenOnesAreRefusedByFileAndLine) {
 }
 
 TEST(Protocol, ReferenceHasNoPrecision) {
-    EXPECT_THROW((void)parse_protocol(with("  toolchain: onnxruntime:cpu\n", "  toolchain: onnxruntime:cpu\n  precision: f32\n"), "p.yaml"), Error);
+    EXPECT_THROW((void)parse_protocol(with("  toolchain: onnxruntime:cpu\n",
+                                           "  toolchain: onnxruntime:cpu\n  precision: f32\n"),
+                                      "p.yaml"),
+                 Error);
 }
 
 TEST(Protocol, AFileThatIsNotThere) {

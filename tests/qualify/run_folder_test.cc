@@ -1,8 +1,4 @@
 // Folders of runs: whole or not there, two at once, left-overs removed.
-#include "qualify/run_folder.h"
-
-#include <gtest/gtest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +6,11 @@
 #include <set>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "base/file.h"
+#include "qualify/run_folder.h"
 
 namespace fs = std::filesystem;
 
@@ -89,7 +88,8 @@ TEST(RunFolderTest, WhatAKilledProcessLeftIsRemovedByTheNext) {
 
 TEST(RunFolderTest, NamesThatLeaveTheStoreAreNoRuns) {
     const TemporaryFolder store;
-    for (const char* name : {"", "..", "../runs", "20261130T181136Z-1a2b3c4d", "-x", "a/b", "/etc/passwd", "record.json"}) {
+    for (const char* name : {"", "..", "../runs", "20261130T181136Z-1a2b3c4d", "-x", "a/b",
+                             "/etc/passwd", "record.json"}) {
         try {
             (void)find_run(store.path(), name);
             ADD_FAILURE() << name;

@@ -1,18 +1,17 @@
 // qualify: a protocol, run to its verdict.
 // rooms: base qualify
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+
 #include "base/document.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/verb.h"
 #include "qualify/run.h"
-
-#include <unistd.h>
-
-#include <algorithm>
-
-#include <span>
-#include <string>
 
 namespace requal::cli {
 
@@ -25,8 +24,8 @@ std::string padded(std::string_view word, std::size_t width) {
 }
 
 std::string line_of(const qualify::Decision& decision) {
-    return padded(name_of(decision.verdict), 11) + "  " + padded(printable(decision.id), 16) + "  " +
-           printable(decision.reason);
+    return padded(name_of(decision.verdict), 11) + "  " + padded(printable(decision.id), 16) +
+           "  " + printable(decision.reason);
 }
 
 Json gate_json(const qualify::Decision& decision) {
@@ -73,7 +72,8 @@ Result run_qualify(const Arguments& arguments, const Common& common) {
     }
     result.document["gates"] = gates;
     result.text = "verdict: " + std::string(name_of(outcome.verdict)) + "\nrun: " + outcome.run +
-                  "\nrecord: " + printable(outcome.record) + "\nreport: " + printable(outcome.report) + "\n";
+                  "\nrecord: " + printable(outcome.record) +
+                  "\nreport: " + printable(outcome.report) + "\n";
     return result;
 }
 
@@ -82,16 +82,23 @@ Result run_qualify(const Arguments& arguments, const Common& common) {
 std::vector<Verb> verbs_qualify() {
     Verb verb;
     verb.name = "qualify";
-    verb.summary = "runs a protocol: builds the engine, compares, times, judges, writes record and report";
-    verb.description =
-        "Reads a protocol (schema protocol/1), checks the model by digest, builds the engine with the candidate's toolchain, runs "
-        "reference and engine on the same inputs, and decides every gate. Record and report appear under STORE/runs when the "
-        "run is whole; a run that is interrupted or killed leaves nothing there. Exit status 0 when all gates pass, 1 when one "
-        "fails, 6 when none fails and one could not be decided.";
-    verb.positionals = {{.name = "PROTOCOL", .kind = ValueKind::path, .help = "the protocol (YAML)", .required = true}};
+    verb.summary =
+        "runs a protocol: builds the engine, compares, times, judges, writes record and report";
+    verb.description = "Reads a protocol (schema protocol/1), checks the model by digest, builds "
+                       "the engine with the candidate's toolchain, runs "
+                       "reference and engine on the same inputs, and decides every gate. Record "
+                       "and report appear under STORE/runs when the "
+                       "run is whole; a run that is interrupted or killed leaves nothing there. "
+                       "Exit status 0 when all gates pass, 1 when one "
+                       "fails, 6 when none fails and one could not be decided.";
+    verb.positionals = {{.name = "PROTOCOL",
+                         .kind = ValueKind::path,
+                         .help = "the protocol (YAML)",
+                         .required = true}};
     verb.options = {{.name = "--model",
                      .kind = ValueKind::path,
-                     .help = "the model's file here, instead of where the protocol names it; its digest must be the same",
+                     .help = "the model's file here, instead of where the protocol names it; its "
+                             "digest must be the same",
                      .value_name = "FILE"}};
     verb.examples = {"requal qualify examples/ocr-detector/protocol.yaml",
                      "requal qualify protocol.yaml --model model.onnx --json"};

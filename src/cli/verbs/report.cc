@@ -1,13 +1,14 @@
 // report: the record of a run as one HTML page.
 // rooms: base evidence qualify
+#include "evidence/report.h"
+
+#include <string>
+
 #include "base/document.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/verb.h"
-#include "evidence/report.h"
 #include "qualify/run_folder.h"
-
-#include <string>
 
 namespace requal::cli {
 
@@ -21,7 +22,8 @@ Result run_report(const Arguments& arguments, const Common& common) {
     try {
         html = evidence::render_report(record);
     } catch (const Error& error) {
-        throw Error(error.kind(), error.message(), source, "the record is not one that `qualify` wrote");
+        throw Error(error.kind(), error.message(), source,
+                    "the record is not one that `qualify` wrote");
     }
     const std::string target = arguments.optional_text("--out").value_or(folder + "/report.html");
     write_file_atomically(target, html);
@@ -40,9 +42,12 @@ std::vector<Verb> verbs_report() {
     Verb verb;
     verb.name = "report";
     verb.summary = "writes the report of a run: one HTML file with plots and no script";
-    verb.description = "Reads the record of the run and nothing else; equal records give equal bytes. Exit status 0 whatever the run's "
+    verb.description = "Reads the record of the run and nothing else; equal records give equal "
+                       "bytes. Exit status 0 whatever the run's "
                        "verdict was.";
-    verb.positionals = {{.name = "RUN", .help = "id of a run in the store, or the folder of a run", .required = true}};
+    verb.positionals = {{.name = "RUN",
+                         .help = "id of a run in the store, or the folder of a run",
+                         .required = true}};
     verb.options = {{.name = "--out",
                      .kind = ValueKind::path,
                      .help = "where to write it, instead of report.html in the folder of the run",

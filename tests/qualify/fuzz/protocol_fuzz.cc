@@ -9,7 +9,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
-        const auto protocol = requal::qualify::parse_protocol({reinterpret_cast<const char*>(data), size}, "fuzz.yaml");
+        const auto protocol = requal::qualify::parse_protocol(
+            {reinterpret_cast<const char*>(data), size}, "fuzz.yaml");
         if (protocol.gates.empty()) {
             std::abort();
         }
