@@ -143,9 +143,9 @@ Json model_json(const graph::Model& model, const std::string& path) {
 }
 
 /// The runtime's libraries with their digests, read side by side.
-Json libraries_json(const Json& capabilities, bool local, Json& unknown) {
+Json libraries_json(const Json& lister, bool local, Json& unknown) {
     Json result = Json::array();
-    const Json& libraries = capabilities.get("libraries");
+    const Json& libraries = lister.get("libraries");
     if (!libraries.is_array()) {
         unknown.push_back("libraries: the runner does not list them");
         return result;
@@ -265,7 +265,9 @@ BuildResult build_engine(const BuildRequest& request) {
     if (facts.get("placement").is_null()) {
         unknown.push_back("placement: the runner does not tell");
     }
-    manifest["libraries"] = libraries_json(capabilities, request.remote.empty(), unknown);
+    // a plugin is mapped when it is first used, so what the build saw is more than what the start saw
+    const Json& lister = facts.has("libraries") ? facts : capabilities;
+    manifest["libraries"] = libraries_json(lister, request.remote.empty(), unknown);
     manifest["host"] =
         request.remote.empty() ? machine::host_facts() : Json::object({{"on", request.remote}});
     manifest["facts"] = facts;

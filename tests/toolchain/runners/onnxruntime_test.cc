@@ -20,7 +20,7 @@ std::unique_ptr<Session> load(const std::string& path, const Json& options = Jso
     return runtime.load(path, cpu, options);
 }
 
-TEST(OnnxRuntimeRunner, CapabilitiesAreProved) {
+TEST(OnnxRuntimeRunner, CapabilitiesSayWhatIsHere) {
     OnnxRuntime runtime;
     const auto facts = runtime.capabilities();
     EXPECT_EQ(facts.at("name").as_string(), "onnxruntime");

@@ -20,7 +20,7 @@ std::unique_ptr<Session> load(const std::string& path, const Json& options = Jso
     return runtime.load(path, cpu, options);
 }
 
-TEST(OpenVinoRunner, CapabilitiesAreProved) {
+TEST(OpenVinoRunner, CapabilitiesSayWhatIsHere) {
     OpenVino runtime;
     const auto facts = runtime.capabilities();
     const auto& toolchains = facts.at("toolchains").as_array();

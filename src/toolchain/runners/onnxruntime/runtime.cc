@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,12 +14,9 @@
 #include "toolchain/runners/onnxruntime/session.h"
 #include "toolchain/runners/support/inputs.h"
 #include "toolchain/runners/support/process_facts.h"
-#include "toolchain/runners/support/proof_model.h"
 
 namespace requal::toolchain::ort {
 namespace {
-
-constexpr std::array<std::string_view, 3> library_parts = {"onnxruntime", "cudnn", "cublas"};
 
 // A build's optimised model ends with one more metadata entry, field 14 of ModelProto: {key, value}. Protobuf reads a
 // message that is continued so; the entry is the last thing in the file, where load() finds it without parsing.
@@ -29,6 +28,25 @@ std::string metadata_entry(std::string_view key, std::string_view value) {
     };
     // all lengths stay below 128, so each is one byte
     return field('\x72', field('\x0a', key) + field('\x12', value));
+}
+
+/// File that a provider's own library would be in, beside the runtime's; empty when that folder is not known.
+std::string provider_library(const Provider& provider) {
+    const auto libraries = mapped_libraries(library_parts);
+    for (const auto& library : libraries.as_array()) {
+        const auto& path = library.at("path").as_string();
+        const auto slash = path.rfind('/');
+        if (path.find("libonnxruntime.so", slash) == std::string::npos)
+            continue;
+        auto name = std::string(provider.name.substr(0, provider.name.find("ExecutionProvider")));
+        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) {
+            return static_cast<char>(std::tolower(letter));
+        });
+        if (name == "nvtensorrtrtx")
+            name = "nv_tensorrt_rtx";
+        return path.substr(0, slash + 1) + "libonnxruntime_providers_" + name + ".so";
+    }
+    return {};
 }
 
 std::string mark_of(std::string_view level) {
@@ -53,23 +71,17 @@ std::string optimised_at(const std::string& path) {
     return {};
 }
 
-Json proved(const Provider& provider) {
-    Json result =
-        Json::object({{"name", provider.toolchain}, {"can", Json::array({"build", "run"})}});
-    try {
-        Settings settings;
-        settings.provider = provider;
-        settings.threads = 1;
-        OrtSession session({"proof model", proof_model_bytes()}, settings, provider.is_cpu());
-        check_proof_outputs(session.run(proof_inputs()));
-        result["works"] = true;
-        result["proof"] = "ran";
-    } catch (const Error& error) {
+/// Whether a toolchain is here, as far as can be told without loading its provider: the capabilities are asked at each
+/// start, so they cost nothing. Loading proves it: a session whose provider takes no node is refused.
+Json present(const Provider& provider) {
+    Json result = Json::object(
+        {{"name", provider.toolchain}, {"can", Json::array({"build", "run"})}, {"works", true}});
+    if (provider.is_cpu())
+        return result;
+    const auto file = provider_library(provider);
+    if (!file.empty() && !file_exists(file)) {
         result["works"] = false;
-        result["why_not"] = error.message();
-    } catch (const Ort::Exception& exception) {
-        result["works"] = false;
-        result["why_not"] = clean_message(exception.what());
+        result["why_not"] = "its library " + file + " is not here";
     }
     return result;
 }
@@ -96,7 +108,7 @@ Json OnnxRuntime::capabilities() {
     environment();
     Json toolchains = Json::array();
     for (const auto& provider : listed_providers())
-        toolchains.push_back(proved(provider));
+        toolchains.push_back(present(provider));
     return Json::object({{"name", "onnxruntime"},
                          {"version", library_version()},
                          {"interface_version", ORT_API_VERSION},
@@ -113,7 +125,7 @@ std::unique_ptr<Session> OnnxRuntime::load(const std::string& path, const std::s
         settings.optimization = "disable";
     if (settings.external_data)
         throw Error(ErrorKind::input, "is for builds only", "option external_data");
-    return std::make_unique<OrtSession>(ModelSource{path}, std::move(settings));
+    return std::make_unique<OrtSession>(path, std::move(settings));
 }
 
 Json OnnxRuntime::build(const std::string& model_path, const std::string& output_path,
@@ -132,7 +144,7 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
     AtomicFile file(output_path);
     Json placement;
     try {
-        const OrtSession session({model_path}, settings, true, file.temporary_path());
+        const OrtSession session(model_path, settings, file.temporary_path());
         placement = session.facts().get("placement");
         if (lseek(file.fd(), 0, SEEK_END) < 0)
             throw Error(ErrorKind::storage, "cannot be written", output_path);
@@ -140,7 +152,7 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
         auto engine = settings;
         engine.optimization = "disable";
         engine.config.erase("session.optimized_model_external_initializers_file_name");
-        OrtSession reloaded({file.temporary_path()}, engine);
+        OrtSession reloaded(file.temporary_path(), engine);
         Json files = Json::array({Json(output_path)});
         if (settings.external_data)
             files.push_back(data_path);
@@ -151,7 +163,8 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
                                    {"runtime", "onnxruntime"},
                                    {"version", library_version()},
                                    {"build_info", Ort::GetBuildInfoString()},
-                                   {"cpu_features", cpu_features()}});
+                                   {"cpu_features", cpu_features()},
+                                   {"libraries", mapped_libraries(library_parts)}});
         if (!placement.is_null())
             facts["placement"] = placement;
         file.commit();

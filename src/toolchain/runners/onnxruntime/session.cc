@@ -86,19 +86,16 @@ Tensor tensor_of(Ort::Value value, const std::string& name) {
 
 }  // namespace
 
-Ort::Session create_session(const ModelSource& source, const Ort::SessionOptions& options) {
-    if (source.bytes.empty())
-        file_size(source.path);  // a missing file, a folder or a FIFO gets our own words
+Ort::Session create_session(const std::string& path, const Ort::SessionOptions& options) {
+    file_size(path);  // a missing file, a folder or a FIFO gets our own words
     try {
-        if (!source.bytes.empty())
-            return Ort::Session(environment(), source.bytes.data(), source.bytes.size(), options);
-        return Ort::Session(environment(), source.path.c_str(), options);
+        return Ort::Session(environment(), path.c_str(), options);
     } catch (const Ort::Exception& exception) {
-        throw_clean(exception, Phase::load, source.path);
+        throw_clean(exception, Phase::load, path);
     }
 }
 
-Settings with_dimensions_of_shapes(const ModelSource& source, Settings settings) {
+Settings with_dimensions_of_shapes(const std::string& path, Settings settings) {
     if (settings.shapes.empty())
         return settings;
     auto quick = settings;
@@ -107,7 +104,7 @@ Settings with_dimensions_of_shapes(const ModelSource& source, Settings settings)
     quick.shapes.clear();
     quick.provider = provider_of("onnxruntime:cpu");
     quick.provider_options.clear();
-    const auto session = create_session(source, session_options(quick));
+    const auto session = create_session(path, session_options(quick));
     std::vector<Port> ports;
     Ort::AllocatorWithDefaultOptions allocator;
     std::map<std::string, std::int64_t> fixed = settings.dimensions;
@@ -152,23 +149,26 @@ struct OrtSession::Prepared {
     Ort::RunOptions run_options;
 };
 
-OrtSession::OrtSession(ModelSource source, Settings settings, bool cpu_fallback,
-                       const std::string& optimised_path)
-    : source_(std::move(source)),
-      settings_(with_dimensions_of_shapes(source_, std::move(settings))) {
-    auto options = session_options(settings_, cpu_fallback);
+OrtSession::OrtSession(std::string path, Settings settings, const std::string& optimised_path)
+    : path_(std::move(path)), settings_(with_dimensions_of_shapes(path_, std::move(settings))) {
+    auto options = session_options(settings_);
     if (!optimised_path.empty())
         options.SetOptimizedModelFilePath(optimised_path.c_str());
     const auto threads_before = thread_count();
     if (settings_.provider.is_cpu()) {
-        session_ = create_session(source_, options);
+        session_ = create_session(path_, options);
     } else {
         // which nodes the provider took is told by the runtime's log only
         options.SetLogSeverityLevel(ORT_LOGGING_LEVEL_VERBOSE);
         const PlacementWatch watch;
-        session_ = create_session(source_, options);
+        session_ = create_session(path_, options);
         placed_ = watch.nodes_by_provider();
         placement_source_ = "session log";
+        if (!placed_.empty() && placed_.count(std::string(settings_.provider.name)) == 0)
+            throw Error(ErrorKind::toolchain,
+                        "no node of it runs on the " + std::string(settings_.provider.name) +
+                            ": all would run on the CPU",
+                        path_, "use onnxruntime:cpu, or a model that the provider supports");
     }
     threads_started_ = thread_count() - std::min(threads_before, thread_count());
     read_ports();
@@ -186,7 +186,7 @@ void OrtSession::read_ports() {
             outputs_.push_back(port_of(name, session_.GetOutputTypeInfo(index), "output " + name));
         }
     } catch (const Ort::Exception& exception) {
-        throw_clean(exception, Phase::load, source_.path);
+        throw_clean(exception, Phase::load, path_);
     }
     fix_shapes(inputs_, settings_.shapes, "shape.");
     input_names_ = names_of(inputs_);
@@ -238,7 +238,7 @@ NamedTensors OrtSession::run(const NamedTensors& inputs) {
                                 tensor_of(std::move(outputs[index]), outputs_[index].name));
         return result;
     } catch (const Ort::Exception& exception) {
-        throw_clean(exception, Phase::run, source_.path);
+        throw_clean(exception, Phase::run, path_);
     }
 }
 
@@ -286,7 +286,7 @@ void OrtSession::time_once() {
         try {
             Ort::ThrowOnError(status);
         } catch (const Ort::Exception& exception) {
-            throw_clean(exception, Phase::run, source_.path);
+            throw_clean(exception, Phase::run, path_);
         }
     }
     for (const auto index : prepared.unbound) {
@@ -303,7 +303,8 @@ Json OrtSession::facts() const {
                                 {"options_effective", describe(settings_)},
                                 {"cpu_features", cpu_features()},
                                 {"cpu_model", cpu_model()},
-                                {"timing_boundary", "host-to-host"}});
+                                {"timing_boundary", "host-to-host"},
+                                {"libraries", mapped_libraries(library_parts)}});
     Json providers = Json::array({Json(settings_.provider.name)});
     if (!settings_.provider.is_cpu())
         providers.push_back("CPUExecutionProvider");
@@ -341,7 +342,7 @@ Json OrtSession::profile(const NamedTensors& inputs) {
     Ort::Session plain = std::exchange(session_, Ort::Session(nullptr));
     std::string file;
     try {
-        session_ = create_session(source_, options);
+        session_ = create_session(path_, options);
         for (int index = 0; index < 1 + profiled_runs; ++index)
             run(inputs);
         Ort::AllocatorWithDefaultOptions allocator;

@@ -1,6 +1,7 @@
 // A model or an optimised model in an ONNX Runtime session.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,24 +14,22 @@
 
 namespace requal::toolchain::ort {
 
-/// Where a session's model comes from: a file, or bytes (the proof model).
-struct ModelSource {
-    std::string path;             ///< also names bytes in messages
-    std::string_view bytes = {};  ///< when not empty, used instead of the file
-};
+/// Parts of the file names of libraries that decide what the runtime computes.
+inline constexpr std::array<std::string_view, 4> library_parts = {"onnxruntime", "cudnn", "cublas",
+                                                                  "nvinfer"};
 
-/// Creates a session; `options` come from session_options(). Errors are clean and name the source.
-Ort::Session create_session(const ModelSource& source, const Ort::SessionOptions& options);
+/// Creates a session; `options` come from session_options(). Errors are clean and name the file.
+Ort::Session create_session(const std::string& path, const Ort::SessionOptions& options);
 
 /// Settings with the symbolic dimensions that `settings.shapes` fixes turned into overrides. Opens the model without
 /// optimisation when there are shapes; Error(input) when a shape does not fit or one dimension gets two sizes.
-Settings with_dimensions_of_shapes(const ModelSource& source, Settings settings);
+Settings with_dimensions_of_shapes(const std::string& path, Settings settings);
 
 class OrtSession final : public Session {
 public:
-    /// `optimised_path`: where the runtime writes the optimised model, empty: nowhere.
-    OrtSession(ModelSource source, Settings settings, bool cpu_fallback = true,
-               const std::string& optimised_path = {});
+    /// `optimised_path`: where the runtime writes the optimised model, empty: nowhere. Error(toolchain) when the provider
+    /// takes no node: then all would run on the CPU under another name.
+    OrtSession(std::string path, Settings settings, const std::string& optimised_path = {});
 
     std::vector<Port> inputs() const override { return inputs_; }
     std::vector<Port> outputs() const override { return outputs_; }
@@ -49,7 +48,7 @@ private:
     std::vector<Ort::Value> run_values(const std::vector<Ort::Value>& inputs,
                                        std::vector<Ort::Value> outputs);
 
-    ModelSource source_;
+    std::string path_;
     Settings settings_;
     std::map<std::string, std::uint64_t> placed_;  ///< nodes by provider
     std::string placement_source_;                 ///< "session log", "profile"

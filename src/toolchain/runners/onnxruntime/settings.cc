@@ -164,7 +164,7 @@ Settings read_settings(const Json& options, std::string_view toolchain) {
     return result;
 }
 
-Ort::SessionOptions session_options(const Settings& settings, bool cpu_fallback) {
+Ort::SessionOptions session_options(const Settings& settings) {
     environment();
     Ort::SessionOptions options;
     const auto level = settings.optimization == "disable"    ? ORT_DISABLE_ALL
@@ -185,8 +185,6 @@ Ort::SessionOptions session_options(const Settings& settings, bool cpu_fallback)
     try {
         for (const auto& [key, value] : settings.config)
             options.AddConfigEntry(key.c_str(), value.c_str());
-        if (!cpu_fallback)
-            options.AddConfigEntry("session.disable_cpu_ep_fallback", "1");
     } catch (const Ort::Exception& exception) {
         throw_clean(exception, Phase::load, "option config");
     }

@@ -54,8 +54,7 @@ struct Settings {
 Settings read_settings(const Json& options, std::string_view toolchain);
 
 /// Session options for `settings`, its provider registered. Error(missing) when the provider cannot be loaded here.
-/// `cpu_fallback` false: nodes that the provider cannot take are an error.
-Ort::SessionOptions session_options(const Settings& settings, bool cpu_fallback = true);
+Ort::SessionOptions session_options(const Settings& settings);
 
 /// The settings as facts: what the session really got.
 Json describe(const Settings& settings);

@@ -171,14 +171,12 @@ void require_device(const Settings& settings) {
                 settings.toolchain);
 }
 
-Compiled compile(const std::string& path, std::string_view bytes, const Settings& settings,
-                 bool profiling) {
+Compiled compile(const std::string& path, const Settings& settings, bool profiling) {
     require_known(settings);
     require_device(settings);
     std::shared_ptr<ov::Model> model;
     try {
-        model = bytes.empty() ? core().read_model(path)
-                              : core().read_model(std::string(bytes), ov::Tensor());
+        model = core().read_model(path);
     } catch (const std::exception& exception) {
         const std::string_view text = exception.what();
         const bool refused = text.find("does not support") != std::string_view::npos ||
@@ -349,7 +347,8 @@ Json OpenVinoSession::facts() const {
                                 {"cpu_features", cpu_features()},
                                 {"cpu_model", cpu_model()},
                                 {"imported", compiled_.imported},
-                                {"timing_boundary", "host-to-host"}});
+                                {"timing_boundary", "host-to-host"},
+                                {"libraries", mapped_libraries(library_parts)}});
     try {
         if (auto narrowed = narrowed_ports(compiled_.model, inputs_, outputs_); narrowed.size() > 0)
             result["computed_in_32_bits"] = std::move(narrowed);
@@ -369,7 +368,7 @@ Json OpenVinoSession::profile(const NamedTensors& inputs) {
     // node times are collected by a model compiled for it, so that ordinary runs are not slowed
     auto measured = compiled_.imported
                         ? import_blob(path_, std::make_shared<MappedFile>(path_), settings_, true)
-                        : compile(path_, {}, settings_, true);
+                        : compile(path_, settings_, true);
     struct Row {
         std::string op, type, kernel;
         double total_us = 0;

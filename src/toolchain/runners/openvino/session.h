@@ -1,6 +1,7 @@
 // A model compiled, or a blob imported, by OpenVINO.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ std::string library_version();
 /// Error(missing) when the device is not here.
 void require_device(const Settings& settings);
 
+/// Parts of the file names of libraries that decide what the runtime computes.
+inline constexpr std::array<std::string_view, 3> library_parts = {"openvino", "libtbb", "OpenCL"};
+
 /// What a compiled model is, and where its memory comes from.
 struct Compiled {
     ov::CompiledModel model;
@@ -32,9 +36,8 @@ struct Compiled {
     bool imported = false;
 };
 
-/// Reads an ONNX or IR model from `path` (or from `bytes`), fixes shapes, compiles it. `profiling` collects node times.
-Compiled compile(const std::string& path, std::string_view bytes, const Settings& settings,
-                 bool profiling = false);
+/// Reads an ONNX or IR model, fixes shapes, compiles it. `profiling` collects node times.
+Compiled compile(const std::string& path, const Settings& settings, bool profiling = false);
 /// Imports a blob; `settings` come from with_recorded().
 Compiled import_blob(const std::string& path, std::shared_ptr<MappedFile> file,
                      const Settings& settings, bool profiling = false);
