@@ -142,10 +142,8 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
         settings.config["session.optimized_model_external_initializers_file_name"] = data_name;
     }
     AtomicFile file(output_path);
-    Json placement;
     try {
-        const OrtSession session(model_path, settings, file.temporary_path());
-        placement = session.facts().get("placement");
+        { const OrtSession session(model_path, settings, file.temporary_path()); }
         if (lseek(file.fd(), 0, SEEK_END) < 0)
             throw Error(ErrorKind::storage, "cannot be written", output_path);
         file.write(mark_of(settings.optimization));
@@ -153,11 +151,13 @@ Json OnnxRuntime::build(const std::string& model_path, const std::string& output
         engine.optimization = "disable";
         engine.config.erase("session.optimized_model_external_initializers_file_name");
         OrtSession reloaded(file.temporary_path(), engine);
+        const auto precision = precision_of(reloaded, settings.precision);
+        const auto placement = reloaded.facts().get("placement");
         Json files = Json::array({Json(output_path)});
         if (settings.external_data)
             files.push_back(data_path);
         Json facts = Json::object({{"files", std::move(files)},
-                                   {"precision", precision_of(reloaded, settings.precision)},
+                                   {"precision", precision},
                                    {"options_effective", describe(settings)},
                                    {"load_options", Json::object({{"optimization", "disable"}})},
                                    {"runtime", "onnxruntime"},

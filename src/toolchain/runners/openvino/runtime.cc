@@ -93,6 +93,8 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
                                {"engine_head", imported.head},
                                {"cpu_features", cpu_features()},
                                {"libraries", mapped_libraries(library_parts)}});
+    if (auto placement = placement_of(imported.model, settings); !placement.is_null())
+        facts["placement"] = std::move(placement);
     file.commit();
     return facts;
 }

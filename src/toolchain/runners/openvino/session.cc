@@ -239,6 +239,24 @@ Json precision_of(const ov::CompiledModel& model, const Settings& settings) {
                          {"layers", std::move(layers)}});
 }
 
+Json placement_of(const ov::CompiledModel& model, const Settings& settings) {
+    try {
+        std::uint64_t layers = 0;
+        for (const auto& node : model.get_runtime_model()->get_ops()) {
+            const auto layer = node->get_rt_info().find("layerType");
+            if (layer != node->get_rt_info().end() &&
+                !only_carries(layer->second.as<std::string>()))
+                ++layers;
+        }
+        return Json::object({{"nodes_total", layers},
+                             {"nodes_on_requested", layers},
+                             {"providers", Json::object({{settings.device, layers}})},
+                             {"learned_by", "per-layer list"}});
+    } catch (const std::exception&) {
+        return {};  // a device without a list of layers
+    }
+}
+
 Json effective_options(const ov::CompiledModel& model, const Settings& settings) {
     Json result = Json::object();
     const auto add = [&result](std::string_view key, const std::string& text) {
@@ -355,6 +373,8 @@ Json OpenVinoSession::facts() const {
     } catch (const std::exception&) {
         // a device without a list of layers says nothing about it
     }
+    if (auto placement = placement_of(compiled_.model, settings_); !placement.is_null())
+        result["placement"] = std::move(placement);
     if (options.has("threads"))
         result["threads"] = options.get("threads");
     result["options_effective"] = std::move(options);

@@ -45,6 +45,8 @@ Compiled import_blob(const std::string& path, std::shared_ptr<MappedFile> file,
 /// {"requested", "executed", "learned_by", "layers"}: the precision of the layers that compute, as the compiled
 /// model lists them.
 Json precision_of(const ov::CompiledModel& model, const Settings& settings);
+/// {"nodes_total", "nodes_on_requested", "providers", "learned_by"}: a device plugin runs all layers or refuses the model.
+Json placement_of(const ov::CompiledModel& model, const Settings& settings);
 /// Hints, threads, streams: read back from the compiled model.
 Json effective_options(const ov::CompiledModel& model, const Settings& settings);
 
