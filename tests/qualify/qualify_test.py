@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -148,8 +149,12 @@ def a_clean_engine_passes(folder):
     assert record["not_shown"]
     # the report verb makes the same bytes from the record alone
     other = case.folder / "other.html"
-    result = case.run("--out", other, verb="report", protocol=document["run"])
+    result = case.run("--out", other, "--json", verb="report", protocol=document["run"])
     assert result.returncode == 0, result.stderr
+    said, found = contract_problems(result.stdout)
+    assert not found + problems(said, "report-1", SOURCE / "schemas"), said
+    manifest, found = contract_problems((run / "small.engine.manifest.json").read_text())
+    assert not found + problems(manifest, "engine-manifest-1", SOURCE / "schemas"), manifest
     assert other.read_bytes() == (run / "report.html").read_bytes()
     # for people
     result = case.run()
@@ -357,6 +362,27 @@ def a_store_that_cannot_be_written_is_status_4(folder):
     case.store.write_text("a file")
     result = case.run()
     assert result.returncode == 4, (result.returncode, result.stderr)
+
+
+@test
+def a_file_that_cannot_be_written_whole_is_status_4(folder):
+    """As on a full disk: each size makes another file the first that does not fit."""
+    case = Case(folder)
+
+    def limit(size):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    _, _, run = case.qualify(0)
+    sizes = sorted({file.stat().st_size for file in run.iterdir()})
+    assert len(sizes) > 3, sizes
+    for size in sizes:
+        result = subprocess.run(case.command(case.protocol), env=case.environment(), capture_output=True, text=True, timeout=300,
+                                preexec_fn=lambda size=size: limit(size - 1))
+        assert result.returncode == 4, (size, result.returncode, result.stdout, result.stderr)
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+        assert case.runs() == [run]
+        case.nothing_left()
 
 
 @test
