@@ -1,13 +1,13 @@
 // Conversion of elements between numeric types.
-#include "base/error.h"
-#include "tensor/half.h"
-#include "tensor/tensor.h"
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+
+#include "base/error.h"
+#include "tensor/half.h"
+#include "tensor/tensor.h"
 
 namespace requal {
 namespace {

@@ -1,16 +1,16 @@
 #include "tensor/npy.h"
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "tensor/npy_header.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "tensor/npy_header.h"
 
 namespace requal {
 namespace {

@@ -1,8 +1,8 @@
 #include "tensor/npy_header.h"
 
-#include "base/error.h"
-
 #include <charconv>
+
+#include "base/error.h"
 
 namespace requal {
 namespace {

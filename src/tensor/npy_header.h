@@ -1,14 +1,14 @@
 // The header of a .npy file, read and checked; the bytes after it are not looked at here.
 #pragma once
 
-#include "tensor/tensor.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "tensor/tensor.h"
 
 namespace requal {
 

@@ -1,8 +1,8 @@
+#include <unordered_map>
+
 #include "base/error.h"
 #include "tensor/npy.h"
 #include "tensor/zip.h"
-
-#include <unordered_map>
 
 namespace requal {
 

@@ -1,10 +1,10 @@
 #include "tensor/tensor.h"
 
-#include "base/error.h"
-
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+
+#include "base/error.h"
 
 namespace requal {
 namespace {

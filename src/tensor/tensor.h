@@ -31,13 +31,15 @@ public:
     /// Zero-filled. Error(input) when size in bytes passes `limit_bytes` (sizes are checked before allocation).
     Tensor(ElementType type, Shape shape, std::uint64_t limit_bytes = std::uint64_t{1} << 36);
     /// Over bytes that `owner` keeps alive (mapped file, shared memory); they are read-only for the user of the tensor.
-    Tensor(ElementType type, Shape shape, std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+    Tensor(ElementType type, Shape shape, std::span<const std::byte> bytes,
+           std::shared_ptr<const void> owner);
 
     ElementType type() const { return type_; }
     const Shape& shape() const { return shape_; }
     std::uint64_t count() const { return count_; }
     std::span<const std::byte> bytes() const { return bytes_; }
-    std::span<std::byte> mutable_bytes();  ///< makes the bytes its own first when they are shared or borrowed
+    std::span<std::byte>
+    mutable_bytes();  ///< makes the bytes its own first when they are shared or borrowed
 
     template <typename T>
     std::span<const T> values() const {

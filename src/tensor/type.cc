@@ -1,10 +1,10 @@
 #include "tensor/type.h"
 
-#include "base/error.h"
-#include "base/text.h"
-
 #include <array>
 #include <string>
+
+#include "base/error.h"
+#include "base/text.h"
 
 namespace requal {
 namespace {

@@ -8,10 +8,22 @@ namespace requal {
 
 /// Element types. The names are ONNX's in lower case.
 enum class ElementType : std::uint8_t {
-    float32, float64, float16, bfloat16,
-    int8, int16, int32, int64,
-    uint8, uint16, uint32, uint64,
-    boolean, string, complex64, complex128,
+    float32,
+    float64,
+    float16,
+    bfloat16,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    boolean,
+    string,
+    complex64,
+    complex128,
 };
 
 /// "float32", "bfloat16", "bool", "string", ...

@@ -2,15 +2,15 @@
 // deflated, zip64. Source: PKWARE APPNOTE.TXT 6.3.10.
 #pragma once
 
-#include "base/file.h"
-#include "tensor/npy_header.h"
-
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
+
+#include "base/file.h"
+#include "tensor/npy_header.h"
 
 namespace requal {
 

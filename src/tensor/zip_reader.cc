@@ -1,6 +1,3 @@
-#include "base/error.h"
-#include "tensor/zip.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -8,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+
+#include "base/error.h"
+#include "tensor/zip.h"
 
 namespace requal {
 namespace {

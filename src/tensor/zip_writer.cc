@@ -1,8 +1,8 @@
+#include <zlib.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "tensor/zip.h"
-
-#include <zlib.h>
 
 namespace requal {
 namespace {

@@ -1,11 +1,11 @@
-#include "tensor/half.h"
-#include "tensor/npy.h"
-
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "tensor/half.h"
+#include "tensor/npy.h"
 
 namespace requal {
 namespace {

@@ -1,10 +1,10 @@
-#include "base/error.h"
-#include "base/file.h"
-#include "tensor/npy.h"
+#include <cmath>
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include "base/error.h"
+#include "base/file.h"
+#include "tensor/npy.h"
 
 namespace requal {
 namespace {

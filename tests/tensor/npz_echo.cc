@@ -1,11 +1,11 @@
 // Reads every array of one npz and writes them to another; for tests against numpy.
 // npz_echo IN OUT [ZIP64_FROM]
+#include <cstdio>
+#include <cstdlib>
+
 #include "base/error.h"
 #include "tensor/npy.h"
 #include "tensor/zip.h"
-
-#include <cstdio>
-#include <cstdlib>
 
 int main(int argc, char** argv) {
     if (argc != 3 && argc != 4)

@@ -1,11 +1,11 @@
+#include <fstream>
+
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "tensor/npy.h"
 #include "tensor/zip.h"
-
-#include <gtest/gtest.h>
-
-#include <fstream>
 
 namespace requal {
 namespace {

@@ -1,12 +1,12 @@
-#include "base/error.h"
-#include "tensor/half.h"
-#include "tensor/tensor.h"
-
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tensor/half.h"
+#include "tensor/tensor.h"
 
 namespace requal {
 namespace {

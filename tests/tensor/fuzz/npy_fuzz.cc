@@ -1,8 +1,8 @@
-#include "base/error.h"
-#include "tensor/npy.h"
-
 #include <cstddef>
 #include <cstdint>
+
+#include "base/error.h"
+#include "tensor/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -1,10 +1,10 @@
-#include "base/error.h"
-#include "base/file.h"
-#include "tensor/npy.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tensor/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const requal::TemporaryFolder folder("requal-fuzz");
