@@ -1,6 +1,7 @@
 #include "toolchain/runner_files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@ namespace requal::toolchain {
 namespace {
 
 constexpr std::int64_t file_limit_bytes = std::int64_t{1} << 40;
+constexpr std::string_view folder_prefix = "requal-runner-";
+constexpr const char* marker_name = "/.in-use";
 constexpr std::int64_t piece_limit_bytes = std::int64_t{64} << 20;
 
 std::int64_t number_in(const Json& request, const char* key, std::int64_t largest) {
@@ -27,6 +30,31 @@ std::int64_t number_in(const Json& request, const char* key, std::int64_t larges
     return value;
 }
 
+/// Opens and locks the marker in a runner's folder; empty while its runner lives (or when there is none).
+FileDescriptor locked_marker(const std::string& folder, int more_flags) {
+    FileDescriptor marker(
+        open((folder + marker_name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | more_flags, 0600));
+    if (marker && flock(marker.get(), LOCK_EX | LOCK_NB) != 0) {
+        marker.reset();
+    }
+    return marker;
+}
+
+/// Runners that were killed could not remove their folders: the next one does. A folder without a marker may be that of a
+/// runner that has just begun, and stays.
+void remove_abandoned(const std::filesystem::path& parent) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+        struct stat status {};
+        const std::string path = entry.path().string();
+        if (entry.path().filename().string().starts_with(folder_prefix) &&
+            lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+            status.st_uid == geteuid() && locked_marker(path, 0)) {
+            std::filesystem::remove_all(entry.path(), ignored);
+        }
+    }
+}
+
 }  // namespace
 
 std::string RunnerFiles::folder() const {
@@ -36,6 +64,8 @@ std::string RunnerFiles::folder() const {
 std::string RunnerFiles::path_of(const std::string& name) {
     if (!folder_) {
         folder_ = std::make_unique<TemporaryFolder>("requal-runner");
+        remove_abandoned(std::filesystem::path(folder_->path()).parent_path());
+        in_use_ = locked_marker(folder_->path(), O_CREAT);
     }
     const std::string path = path_inside(folder_->path(), name);
     make_folders(std::filesystem::path(path).parent_path().string());

@@ -34,6 +34,7 @@ private:
         std::uint64_t received = 0;
     };
     std::unique_ptr<TemporaryFolder> folder_;
+    FileDescriptor in_use_;  ///< locked as long as this runner lives, however it ends
     std::optional<Incoming> incoming_;
 };
 

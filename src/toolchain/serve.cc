@@ -207,6 +207,7 @@ Message Server::answer_to(const Message& request) {
         } else if (type == "get") {
             std::string piece;
             answer.header = files_.get(request.header, piece);
+            watch_.remove_at_end(files_.folder());
             answer.header["type"] = "answer";
             answer.blobs.push_back(std::move(piece));
         } else {

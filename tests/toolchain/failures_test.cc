@@ -272,5 +272,39 @@ TEST_F(Failures, NothingIsLeftBehindByAnOrderlyEnd) {
     }
 }
 
+TEST_F(Failures, WhatAKilledRunnerLeftBehindIsRemovedByTheNextOne) {
+    const TemporaryFolder temporary;
+    setenv("TMPDIR", temporary.path().c_str(), 1);
+    setenv("REQUAL_SSH", "sh " REQUAL_SOURCE_DIR "/tests/toolchain/fake_ssh.sh", 1);
+    const auto runner_folders = [&] {
+        std::size_t count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(temporary.path())) {
+            count += entry.path().filename().string().starts_with("requal-runner") ? 1U : 0U;
+        }
+        return count;
+    };
+    const std::string path = model(R"([{"kind": "crash", "at_run": 1}])");
+    RunnerOptions options = scripted();
+    options.remote = "ssh://nobody@example.invalid";
+    options.program = REQUAL_BUILD_DIR "/tests/runners/requal-runner-scripted";
+    {
+        Runner crashing(options);
+        LoadedRunnable loaded = crashing.load(path);
+        EXPECT_ERROR(error_of([&] { loaded.run(input()); }), ErrorKind::toolchain,
+                     "as the script says");
+    }
+    EXPECT_EQ(runner_folders(), 1U);
+    {
+        Runner next(options);
+        Runner beside(options);
+        LoadedRunnable one = next.load(path);
+        LoadedRunnable other = beside.load(path);
+        EXPECT_EQ(runner_folders(), 2U) << "those of the two that live";
+    }
+    EXPECT_EQ(runner_folders(), 0U);
+    unsetenv("TMPDIR");
+    unsetenv("REQUAL_SSH");
+}
+
 }  // namespace
 }  // namespace requal::toolchain
