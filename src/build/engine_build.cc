@@ -102,20 +102,33 @@ Json file_json(const BuiltFile& file) {
         {{"name", file.name}, {"digest", file.digest.text()}, {"size_bytes", file.size_bytes}});
 }
 
-Json ports_json(const std::vector<graph::ValueInfo>& values) {
+Json ports_json(const std::vector<toolchain::Port>& ports) {
     Json result = Json::array();
-    for (const graph::ValueInfo& value : values) {
-        Json port = Json::object({{"name", value.name}, {"type", name_of(value.type)}});
-        if (value.has_shape) {
-            Json shape = Json::array();
-            for (const graph::Dimension& dimension : value.dimensions) {
-                shape.push_back(dimension.value);
-            }
-            port["shape"] = std::move(shape);
-        }
-        result.push_back(std::move(port));
+    for (const toolchain::Port& port : ports) {
+        result.push_back(Json::object({{"name", port.name},
+                                       {"type", name_of(port.type)},
+                                       {"shape", shape_json(port.shape)}}));
     }
     return result;
+}
+
+/// Inputs and outputs as the engine itself has them; that also shows that it loads. An engine may be built for another machine.
+void add_ports(Json& manifest, toolchain::Runner& runner, const std::string& engine,
+               const Json& load_options, Json& unknown) {
+    manifest["inputs"] = Json::array();
+    manifest["outputs"] = Json::array();
+    try {
+        toolchain::LoadedRunnable loaded =
+            runner.load(engine, load_options.is_object() ? load_options : Json::object());
+        manifest["inputs"] = ports_json(loaded.inputs());
+        manifest["outputs"] = ports_json(loaded.outputs());
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::interrupted) {
+            throw;
+        }
+        unknown.push_back("inputs, outputs: the engine was not loaded where it was built: " +
+                          error.message());
+    }
 }
 
 Json model_json(const graph::Model& model, const std::string& path) {
@@ -231,6 +244,7 @@ BuildResult build_engine(const BuildRequest& request) {
         runner.build(request.model_path, working.path() + "/" + engine_name, options);
     const std::int64_t elapsed_ns = system_clock().monotonic_ns() - started_ns;
 
+    const std::uint64_t peak_bytes = runner.peak_resident_bytes();
     const std::vector<BuiltFile> files = built_files(facts, working.path(), engine_name);
     const Json& capabilities = runner.capabilities();
     Json unknown = Json::array();
@@ -258,8 +272,6 @@ BuildResult build_engine(const BuildRequest& request) {
     for (const auto& [name, shape] : request.shapes) {
         manifest["shapes"][name] = shape_json(shape);
     }
-    manifest["inputs"] = ports_json(model.summary().inputs);
-    manifest["outputs"] = ports_json(model.summary().outputs);
     manifest["precision"] = precision_json(request, facts);
     manifest["placement"] = facts.get("placement");
     if (facts.get("placement").is_null()) {
@@ -275,11 +287,12 @@ BuildResult build_engine(const BuildRequest& request) {
     manifest["facts"].as_object().erase("files");
     manifest["built"] = time_stamp(system_clock());
     manifest["built"]["elapsed_ms"] = static_cast<double>(elapsed_ns) / 1e6;
-    if (const std::uint64_t peak = runner.peak_resident_bytes(); peak > 0) {
-        manifest["built"]["peak_resident_bytes"] = peak;
+    if (peak_bytes > 0) {
+        manifest["built"]["peak_resident_bytes"] = peak_bytes;
     } else {
         unknown.push_back("built.peak_resident_bytes: the runner ran on another machine");
     }
+    add_ports(manifest, runner, files.front().temporary, facts.get("load_options"), unknown);
     manifest["unknown"] = std::move(unknown);
 
     result.precision_executed = manifest["precision"].at("executed").as_string();

@@ -190,12 +190,17 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
 }
 
 RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner)
-    : runnable_(std::move(runnable)), runner_(std::move(runner)),
-      digest_(digest_in_background(runnable_.spec.artefact)) {
+    : runnable_(std::move(runnable)), runner_(std::move(runner)), digest_(runnable_.spec.artefact) {
     loaded_ = runner_->load(runnable_.spec.artefact, runnable_.spec.options);
 }
 
 RunningSide::~RunningSide() = default;
+
+DigestInBackground::~DigestInBackground() {
+    if (digest_.valid()) {
+        digest_.wait();
+    }
+}
 
 NamedTensors RunningSide::outputs(std::uint64_t /*index*/, const NamedTensors& inputs) {
     return loaded_.run(inputs);

@@ -45,6 +45,19 @@ Runnable resolve_runnable(const std::string& argument, std::string remote = {});
 /// Digest of a file or, for a folder, of its sorted names and contents; read in the background, once a process for one path.
 std::shared_future<Digest> digest_in_background(const std::string& path);
 
+/// A digest on its way; waits for it at destruction, so that no thread hashes while the process ends.
+class DigestInBackground {
+public:
+    explicit DigestInBackground(const std::string& path) : digest_(digest_in_background(path)) {}
+    ~DigestInBackground();
+    DigestInBackground(const DigestInBackground&) = delete;
+    DigestInBackground& operator=(const DigestInBackground&) = delete;
+    Digest get() const { return digest_.get(); }
+
+private:
+    std::shared_future<Digest> digest_;
+};
+
 /// A side that runs: the runner program and the runnable loaded in it. Not for use by two threads at once.
 class RunningSide final : public OutputSource {
 public:
@@ -64,7 +77,7 @@ private:
     Runnable runnable_;
     std::unique_ptr<toolchain::Runner> runner_;
     toolchain::LoadedRunnable loaded_;
-    std::shared_future<Digest> digest_;
+    DigestInBackground digest_;
 };
 
 /// One runnable on its way: the program can be started early (it loads nothing yet), then the artefact is loaded.

@@ -19,11 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string without_slash(std::string path) {
-    while (path.size() > 1 && path.back() == '/') {
-        path.pop_back();
+std::string tidy(const std::string& path) {
+    std::string text = fs::path(path).lexically_normal().string();
+    while (text.size() > 1 && text.back() == '/') {
+        text.pop_back();
     }
-    return path;
+    return text;
 }
 
 std::string parent_of(const std::string& path) {
@@ -49,7 +50,7 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 OutputWriter::OutputWriter(std::string folder, bool replace)
-    : folder_(without_slash(std::move(folder))), replace_(replace) {
+    : folder_(tidy(folder)), replace_(replace) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder_, ignored))) {
         if (!replace_) {
@@ -61,6 +62,11 @@ OutputWriter::OutputWriter(std::string folder, bool replace)
                         "is no folder of saved outputs (no samples.json) and is not replaced",
                         folder_, "choose another folder");
         }
+    }
+    std::error_code unreadable;
+    for (fs::path missing = parent_of(folder_);
+         !missing.empty() && !fs::exists(missing, unreadable); missing = missing.parent_path()) {
+        made_.push_back(missing.string());
     }
     make_folders(parent_of(folder_));
     working_ = parent_of(folder_) + "/.requal-save-XXXXXX";
@@ -78,6 +84,12 @@ OutputWriter::~OutputWriter() {
     if (!committed_ && !working_.empty()) {
         std::error_code ignored;
         fs::remove_all(working_, ignored);
+    }
+    if (!committed_) {
+        for (const std::string& folder :
+             made_) {  // the innermost first; one that holds something stays
+            ::rmdir(folder.c_str());
+        }
     }
 }
 

@@ -30,6 +30,7 @@ public:
 private:
     std::string folder_;
     std::string working_;
+    std::vector<std::string> made_;  ///< parents that were not there before
     bool replace_ = false;
     bool committed_ = false;
     std::vector<data::SavedSample> samples_;
