@@ -1,0 +1,76 @@
+// Putting blobs: written aside while they are hashed, flushed as one group, moved to their places, then named in the ledger.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/store.h"
+
+namespace requal::store {
+
+struct ItemInfo {
+    std::string name = {};
+    std::string kind = "blob";
+    std::vector<std::string> tags = {};
+    std::map<std::string, Digest> files = {};
+    Json summary = {};
+};
+
+struct PutItem {
+    Digest digest{};
+    std::uint64_t size_bytes = 0;
+    bool fresh = false;  ///< its bytes were not here before
+};
+
+/// Nothing is in the store before commit(); a batch that is dropped leaves nothing behind.
+class Batch {
+public:
+    explicit Batch(Store& store);
+    ~Batch();
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+
+    /// One pass over the file. Error(input) when it is no regular file, Error(storage) when the store cannot take it.
+    PutItem add_file(const std::string& path, const ItemInfo& info = {});
+    PutItem add_stream(int fd, const std::string& source, const ItemInfo& info = {});
+    PutItem add_bytes(std::string_view bytes, const ItemInfo& info = {});
+    /// A finished file of ours on the same file system: linked into the store, not copied, and made read-only.
+    PutItem adopt_file(const std::string& path, const ItemInfo& info = {});
+    /// Another name for a blob that is here or in this batch.
+    void add_reference(const Digest& digest, const ItemInfo& info);
+
+    std::size_t size() const;
+    std::uint64_t fresh_bytes() const { return fresh_bytes_; }
+    /// Results of work may use the quota's reserve.
+    void essential() { essential_ = true; }
+    /// Flushes, moves, and appends one group of records: those of the items, then `more`. Error(storage): then the store is as before.
+    std::vector<Record> commit(const std::vector<NewRecord>& more = {});
+
+private:
+    struct Pending;
+    PutItem note(const Digest& digest, std::uint64_t size_bytes, const std::string& temporary,
+                 const ItemInfo& info, bool link);
+    std::string staged_path();
+    void refuse_over_quota(std::uint64_t more_bytes);
+
+    Store& store_;
+    FileDescriptor shared_;
+    std::unique_ptr<Staging> staging_;
+    std::vector<Pending> items_;
+    std::map<Digest, std::size_t> fresh_;
+    std::uint64_t fresh_bytes_ = 0;
+    bool essential_ = false;
+};
+
+/// Reads `from` to its end, hashing while writing to `to` (-1: only hashing). Memory: some MiB, whatever the size.
+struct Copied {
+    Digest digest{};
+    std::uint64_t size_bytes = 0;
+};
+Copied copy_and_hash(int from, const std::string& source, int to, const std::string& target);
+
+}  // namespace requal::store
