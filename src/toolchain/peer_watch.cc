@@ -102,6 +102,11 @@ PeerWatch::~PeerWatch() {
     state_->thread.join();
 }
 
+void PeerWatch::end_process(int status) {
+    std::fflush(nullptr);
+    state_->end(status);
+}
+
 void PeerWatch::limit_memory(std::uint64_t limit_bytes) {
     state_->limit_bytes = limit_bytes;
     state_->wake_up();

@@ -20,6 +20,8 @@ public:
     void limit_memory(std::uint64_t limit_bytes);
     /// A folder that is removed when the process is ended here.
     void remove_at_end(const std::string& folder);
+    /// Ends the process at once, as above: what the runtime holds goes back to the system and is not taken apart first.
+    [[noreturn]] void end_process(int status);
 
 private:
     struct State;

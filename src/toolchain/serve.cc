@@ -180,7 +180,7 @@ Message Server::answer_to(const Message& request) {
         if (type == "hello") {
             hello(request, answer);
         } else if (type == "stop") {
-            sessions_.clear();
+            // nothing to do: the end of the process frees all, sooner than destructors would
         } else if (!greeted_) {
             throw Error(ErrorKind::toolchain, "the first request must be hello");
         } else if (type == "load") {
@@ -370,7 +370,7 @@ int serve(Runtime& runtime, int argc, char** argv) {
         const auto [in, out] = take_protocol_descriptors();
         PeerWatch watch(out);
         Server server(runtime, FrameChannel(in, out), std::move(shm_in), std::move(shm_out), watch);
-        return server.converse();
+        watch.end_process(server.converse());
     } catch (const Error& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return static_cast<int>(exit_status_of(error.kind()));
