@@ -1,0 +1,54 @@
+// Pictures: JPEG and PNG bytes of unknown origin into RGB pixels, by stated rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace requal::data {
+
+/// Decoded pixels: 3 channels (red, green, blue), 8 bits, row by row without gaps.
+struct Picture {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    std::vector<std::uint8_t> rgb;  ///< 3 * width * height
+};
+
+/// What a rule does with something that pipelines treat differently.
+enum class ExifRule { apply, ignore, refuse };  ///< of an orientation other than upright
+enum class AlphaRule { drop, refuse };          ///< of an alpha channel
+enum class DepthRule { refuse, high_byte };  ///< of 16 bits a channel; high_byte: the upper 8 bits
+
+struct PictureRules {
+    ExifRule exif = ExifRule::apply;
+    AlphaRule alpha = AlphaRule::drop;
+    DepthRule sixteen_bit = DepthRule::refuse;
+    std::uint64_t limit_pixels = 100'000'000;  ///< before anything is allocated
+};
+
+/// Decodes JPEG (libjpeg-turbo: accurate integer DCT, smooth upsampling of chroma, which OpenCV and Pillow use too) or PNG.
+/// Grey becomes RGB. Error(input) naming `source` for: other formats (by name), truncated or damaged files, CMYK, more than one
+/// frame, 16 bits where the rule refuses them, more pixels than the limit. Colour profiles are not applied.
+Picture decode_picture(std::span<const std::byte> bytes, const PictureRules& rules,
+                       std::string_view source);
+Picture read_picture(const std::string& path, const PictureRules& rules);
+
+/// Width and height from the header, as stored (before any turning), and the EXIF orientation 1 to 8. The pixels are not looked at.
+struct PictureHeader {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    int orientation = 1;
+    std::string format;  ///< "jpeg", "png"
+};
+PictureHeader read_picture_header(std::span<const std::byte> bytes, std::string_view source);
+
+/// The picture turned upright from EXIF orientation 1 to 8. Source: Exif 2.32, tag 0x0112.
+Picture turned_upright(Picture picture, int orientation);
+
+/// A PNG file of these pixels (for --draw).
+std::string encode_png(const Picture& picture);
+
+}  // namespace requal::data
