@@ -1,8 +1,6 @@
 // What `compare` is measured against: two ONNX Runtime sessions over the same model, one after the other, nothing else.
 //
 //   bench_bare_sessions MODEL SAMPLES 1x3x320x320     prints {"wall_s", "peak_bytes", "checksum"}
-#include <onnxruntime_cxx_api.h>
-
 #include <sys/resource.h>
 
 #include <chrono>
@@ -12,6 +10,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <onnxruntime_cxx_api.h>
 
 namespace {
 
@@ -26,7 +26,8 @@ void fill(std::vector<float>& values, std::uint64_t seed) {
     }
 }
 
-double run_side(Ort::Env& env, const char* path, int samples, const std::vector<std::int64_t>& shape) {
+double run_side(Ort::Env& env, const char* path, int samples,
+                const std::vector<std::int64_t>& shape) {
     const Ort::SessionOptions options;
     Ort::Session session(env, path, options);
     const Ort::AllocatorWithDefaultOptions allocator;

@@ -5,14 +5,15 @@
 // The bare loop runs in this process: one session, fixed input and output buffers, a clock read before and after each run.
 // Requal's runner is started as `requal bench` starts it and times inside itself. Blocks alternate, so that both see the same
 // machine; each block begins with warm-up runs that are not counted.
-#include <onnxruntime_cxx_api.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <vector>
+
+#include <onnxruntime_cxx_api.h>
 
 #include "base/error.h"
 #include "tensor/tensor.h"
@@ -32,6 +33,18 @@ double median_ms(std::vector<std::int64_t> durations_ns) {
     return static_cast<double>(*middle) / 1e6;
 }
 
+struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+};
+using AlignedFloats = std::unique_ptr<float[], Free>;
+
+/// Aligned to a page, as shared memory is: where buffers lie moves a median by per cents.
+AlignedFloats aligned_floats(std::size_t count) {
+    constexpr std::size_t page = 4096;
+    const auto size = (count * sizeof(float) + page - 1) / page * page;
+    return AlignedFloats(static_cast<float*>(std::aligned_alloc(page, size)));
+}
+
 class BareLoop {
 public:
     BareLoop(const char* path, const Tensor& input)
@@ -40,17 +53,19 @@ public:
         input_name_ = session_.GetInputNameAllocated(0, allocator).get();
         output_name_ = session_.GetOutputNameAllocated(0, allocator).get();
         const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
-        input_ = input;
-        auto values = input_.mutable_values<float>();
-        input_value_ = Ort::Value::CreateTensor<float>(memory, values.data(), values.size(),
+        const auto values = input.values<float>();
+        input_ = aligned_floats(values.size());
+        std::copy(values.begin(), values.end(), input_.get());
+        input_value_ = Ort::Value::CreateTensor<float>(memory, input_.get(), values.size(),
                                                        input.shape().data(), input.shape().size());
         const char* inputs[] = {input_name_.c_str()};
         const char* outputs[] = {output_name_.c_str()};
         auto first = session_.Run(Ort::RunOptions{nullptr}, inputs, &input_value_, 1, outputs, 1);
         const auto shape = first[0].GetTensorTypeAndShapeInfo().GetShape();
-        output_.resize(first[0].GetTensorTypeAndShapeInfo().GetElementCount());
-        output_value_ = Ort::Value::CreateTensor<float>(memory, output_.data(), output_.size(),
-                                                        shape.data(), shape.size());
+        const auto count = first[0].GetTensorTypeAndShapeInfo().GetElementCount();
+        output_ = aligned_floats(count);
+        output_value_ = Ort::Value::CreateTensor<float>(memory, output_.get(), count, shape.data(),
+                                                        shape.size());
     }
 
     std::string input_name() const { return input_name_; }
@@ -62,7 +77,8 @@ public:
         durations.reserve(static_cast<std::size_t>(runs));
         for (int run = -warmup_runs; run < runs; ++run) {
             const auto start = std::chrono::steady_clock::now();
-            session_.Run(Ort::RunOptions{nullptr}, inputs, &input_value_, 1, outputs, &output_value_, 1);
+            session_.Run(Ort::RunOptions{nullptr}, inputs, &input_value_, 1, outputs,
+                         &output_value_, 1);
             const auto end = std::chrono::steady_clock::now();
             if (run >= 0)
                 durations.push_back(
@@ -75,8 +91,7 @@ private:
     Ort::Env env_;
     Ort::Session session_;
     std::string input_name_, output_name_;
-    Tensor input_;
-    std::vector<float> output_;
+    AlignedFloats input_, output_;
     Ort::Value input_value_{nullptr}, output_value_{nullptr};
 };
 
@@ -116,7 +131,8 @@ int measure(const char* path, const Shape& shape, int blocks, int runs) {
                     median_ms(bare_series), median_ms(requal_series), ratios.back());
     }
     std::sort(ratios.begin(), ratios.end());
-    std::printf("all: bare p50 %.4f ms, requal p50 %.4f ms, ratio %.4f, median of the blocks' ratios %.4f\n",
+    std::printf("all: bare p50 %.4f ms, requal p50 %.4f ms, ratio %.4f, median of the blocks' "
+                "ratios %.4f\n",
                 median_ms(all_bare), median_ms(all_requal),
                 median_ms(all_requal) / median_ms(all_bare), ratios[ratios.size() / 2]);
     return 0;
