@@ -73,10 +73,14 @@ Json to_json(const Record& record) {
     json["not_shown"] = text_array(record.not_shown);
     Json steps = Json::array();
     for (const Step& step : record.steps) {
-        steps.push_back(Json::object({{"name", step.name},
-                                      {"state", step.state},
-                                      {"seconds", step.seconds},
-                                      {"message", step.message}}));
+        Json entry = Json::object({{"name", step.name},
+                                   {"state", step.state},
+                                   {"seconds", step.seconds},
+                                   {"message", step.message}});
+        if (step.reused) {
+            entry["reused"] = true;
+        }
+        steps.push_back(std::move(entry));
     }
     json["steps"] = steps;
     Json gates = Json::array();

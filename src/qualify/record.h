@@ -21,6 +21,7 @@ struct Step {
     std::string state;  ///< "done", "failed", "skipped"
     double seconds = 0;
     std::string message;  ///< why it failed or was skipped
+    bool reused = false;  ///< done by an earlier call of this run that was interrupted
 };
 
 /// A file of the run folder, named in the record so that it can be checked.

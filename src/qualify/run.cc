@@ -1,6 +1,9 @@
 #include "qualify/run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,9 +22,15 @@
 #include "measure/numerics/parity.h"
 #include "measure/runnable.h"
 #include "measure/timing/latency.h"
+#include "qualify/fragment.h"
 #include "qualify/record.h"
 #include "qualify/run_folder.h"
 #include "qualify/sides.h"
+#include "store/batch.h"
+#include "store/merge.h"
+#include "store/steps.h"
+#include "store/store.h"
+#include "store/views.h"
 #include "tensor/npy.h"
 
 namespace fs = std::filesystem;
@@ -52,6 +61,7 @@ public:
         : request_(request), protocol_(read_protocol(request.protocol_path)) {}
 
     QualifyOutcome go();
+    QualifyOutcome go_on(const std::string& protocol_text);
 
 private:
     void check_model();
@@ -61,6 +71,19 @@ private:
     void measure_repeatability();
     void measure_latency();
     void write();
+    void begin_work();
+    QualifyOutcome outcome_of_another() const;
+    std::string identity() const;
+    template <typename Work>
+    void measured(const char* name, bool wanted, const std::vector<std::size_t>& kinds,
+                  const std::function<Json()>& inputs, Work work);
+    void announce(const std::vector<std::size_t>& kinds);
+    void keep(const std::string& name, const Json& inputs, Step& done,
+              const std::vector<std::size_t>& kinds, std::size_t files_before);
+    bool restore(const std::string& name, const Json& inputs, Step& done);
+    Json build_inputs() const;
+    Json gates_of(const std::vector<std::size_t>& kinds) const;
+    Json engine_inputs() const;
 
     template <typename Work>
     void step(const char* name, Work work);
@@ -74,7 +97,11 @@ private:
     const QualifyRequest& request_;
     Protocol protocol_;
     Record record_;
+    std::unique_ptr<store::Store> store_;
+    std::unique_ptr<store::Work> work_;
     std::unique_ptr<RunFolder> folder_;
+    std::vector<std::optional<Decision>> decisions_;  ///< by gate of the protocol
+    std::vector<std::string> reused_;
     std::string model_path_;
     std::vector<data::InputPort> ports_;
     std::map<std::string, Shape> dynamic_shapes_;  ///< of the inputs that have dynamic axes
@@ -105,7 +132,9 @@ void Run::step(const char* name, Work work) {
         throw;
     }
     throw_if_cancelled();
-    done.seconds = static_cast<double>(request_.clock->monotonic_ns() - begin) / 1e9;
+    if (!done.reused) {
+        done.seconds = static_cast<double>(request_.clock->monotonic_ns() - begin) / 1e9;
+    }
     record_.steps.push_back(std::move(done));
 }
 
@@ -238,7 +267,6 @@ void Run::build_engine() {
     build.shapes = dynamic_shapes_;
     build.precision = protocol_.candidate.precision;
     build.options = protocol_.candidate.options;
-    engine_.precision_requested = protocol_.candidate.precision;
     const build::BuildResult result = build::build_engine(build);
     engine_.built = true;
     engine_.precision_executed = result.precision_executed;
@@ -449,7 +477,274 @@ void Run::write() {
     write_file_atomically(folder_->path() + "/record.json", write_json(document));
     write_file_atomically(folder_->path() + "/report.html", evidence::render_report(document));
     throw_if_cancelled();
+    // The run exists from the moment its reference and the end of its work are in the ledger; its folder only shows the blobs.
+    store::Batch batch(*store_);
+    batch.essential();
+    store::ItemInfo info;
+    for (const auto& entry : fs::directory_iterator(folder_->path())) {
+        const std::string name = entry.path().filename().string();
+        if (entry.is_regular_file()) {
+            info.files.emplace(name, batch.adopt_file(entry.path().string()).digest);
+        }
+    }
+    const Digest record_digest = info.files.at("record.json");
+    info.name = record_.run;
+    info.kind = "run";
+    info.summary = store::run_summary(document);
+    batch.add_reference(record_digest, info);
+    work_->finish(
+        Json::object({{"verdict", name_of(record_.verdict)}, {"record", record_digest.text()}}),
+        batch);
     folder_->commit();
+}
+
+// What makes a call a call of the same run. Gates are in the protocol; where the model lies does not matter, its digest is there.
+std::string Run::identity() const {
+    return digest_of(protocol_.digest.text() + "\n" + std::string(program_version_with_commit()) +
+                     "\n" + write_json_compact(record_.inputs))
+        .text();
+}
+
+void Run::begin_work() {
+    store::StoreOptions options;
+    options.access = store::Access::create;
+    options.clock = request_.clock;
+    store_ = std::make_unique<store::Store>(request_.store, options);
+    store::WorkRequest work;
+    work.kind = "qualify";
+    work.key = protocol_.name;
+    work.identity = identity();
+    work.id = new_run_id(*request_.clock);
+    work.facts = Json::object(
+        {{"protocol", protocol_.digest.text()}, {"model", protocol_.model.digest.text()}});
+    work.wait = request_.wait;
+    work_ = std::make_unique<store::Work>(*store_, work);
+    record_.run = work_->id();
+}
+
+Json Run::gates_of(const std::vector<std::size_t>& kinds) const {
+    Json gates = Json::array();
+    for (const Gate& gate : protocol_.gates) {
+        if (std::find(kinds.begin(), kinds.end(), gate.criterion.index()) != kinds.end()) {
+            gates.push_back(to_json(gate));
+        }
+    }
+    return gates;
+}
+
+Json Run::build_inputs() const {
+    const Json& options = protocol_.candidate.options;
+    Json shapes = Json::object();
+    for (const auto& [name, shape] : dynamic_shapes_) {
+        shapes[name] = text_of(shape);
+    }
+    return Json::object({{"model", protocol_.model.digest.text()},
+                         {"name", protocol_.name},
+                         {"toolchain", protocol_.candidate.toolchain},
+                         {"precision", protocol_.candidate.precision},
+                         {"options", options},
+                         {"shapes", shapes},
+                         {"host", record_.host},
+                         {"requal", program_version_with_commit()}});
+}
+
+/// What every measurement of the engine depends on.
+Json Run::engine_inputs() const {
+    const Json& options = protocol_.candidate.run_options;
+    return Json::object({{"engine", engine_digest_},
+                         {"toolchain", protocol_.candidate.toolchain},
+                         {"run_options", options},
+                         {"inputs", record_.inputs},
+                         {"host", record_.host},
+                         {"requal", program_version_with_commit()}});
+}
+
+void Run::announce(const std::vector<std::size_t>& kinds) {
+    for (std::size_t i = 0; i < protocol_.gates.size(); ++i) {
+        const std::size_t kind = protocol_.gates[i].criterion.index();
+        if (!decisions_[i] && std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
+            decisions_[i] = decide_gate(protocol_.gates[i]);
+            if (request_.on_gate) {
+                request_.on_gate(*decisions_[i]);
+            }
+        }
+    }
+}
+
+/// Into the store: what the step left, its files, and that it is finished.
+void Run::keep(const std::string& name, const Json& inputs, Step& done,
+               const std::vector<std::size_t>& kinds, std::size_t files_before) {
+    Fragment fragment;
+    fragment.step = done;
+    fragment.engine = engine_;
+    fragment.reference_failure = reference_failure_;
+    const auto add = [&](const char* key, const Json& value) {
+        if (!value.is_null()) {
+            fragment.record[key] = value;
+        }
+    };
+    if (name == "build") {
+        add("engine_manifest", record_.engine_manifest);
+    } else if (name == "parity") {
+        add("reference", record_.reference);
+        add("candidate", record_.candidate);
+        add("outputs", record_.outputs);
+        add("samples", record_.samples);
+        fragment.outputs = candidate_watch_.outputs;
+    } else if (name == "latency") {
+        add("conditions", record_.conditions);
+        add("conditions_after", record_.conditions_after);
+        add("latency", record_.latency);
+        Json unknown = Json::array();
+        for (const std::string& text : record_.unknown) {
+            unknown.push_back(text);
+        }
+        add("unknown", unknown);
+    }
+    for (std::size_t i = 0; i < protocol_.gates.size(); ++i) {
+        if (decisions_[i] && std::find(kinds.begin(), kinds.end(),
+                                       protocol_.gates[i].criterion.index()) != kinds.end()) {
+            fragment.decisions.push_back(*decisions_[i]);
+        }
+    }
+    fragment.files.assign(record_.files.begin() + static_cast<std::ptrdiff_t>(files_before),
+                          record_.files.end());
+    store::Batch batch(*store_);
+    batch.essential();
+    store::StepResult result;
+    result.facts = Json::object({{"state", done.state}});
+    for (const FileOfRun& file : fragment.files) {
+        result.blobs.emplace(file.name, batch.adopt_file(folder_->path() + "/" + file.name).digest);
+    }
+    result.blobs.emplace("(result)", batch.add_bytes(write_json(to_json(fragment))).digest);
+    work_->finish_step(name, inputs, result, batch);
+}
+
+/// True when an earlier call of this run finished the step on the same inputs: all that it left is taken over.
+bool Run::restore(const std::string& name, const Json& inputs, Step& done) {
+    const auto found = work_->find(name, inputs);
+    if (!found) {
+        return false;
+    }
+    const Fragment fragment = fragment_from(
+        parse_json(store_->read_blob(found->blobs.at("(result)")), "the result of step " + name));
+    for (const FileOfRun& file : fragment.files) {
+        const std::string target = folder_->path() + "/" + file.name;
+        if (::link(store_->blob_path(parse_digest(file.digest)).c_str(), target.c_str()) != 0) {
+            store::fail(errno, "link a file of the run to", target);
+        }
+        record_.files.push_back(file);
+    }
+    done = fragment.step;
+    const std::string requested = engine_.precision_requested;
+    const bool ran = engine_.ran || fragment.engine.ran;
+    const std::string failure = engine_.failure.empty() ? fragment.engine.failure : engine_.failure;
+    const std::string executed = fragment.engine.precision_executed;
+    engine_ = fragment.engine;
+    engine_.precision_requested = requested;
+    engine_.precision_executed = executed;
+    engine_.ran = ran;
+    engine_.failure = failure;
+    if (reference_failure_.empty()) {
+        reference_failure_ = fragment.reference_failure;
+    }
+    const auto take = [&](const char* key, Json& target) {
+        if (fragment.record.has(key)) {
+            target = fragment.record.at(key);
+        }
+    };
+    take("engine_manifest", record_.engine_manifest);
+    take("reference", record_.reference);
+    take("candidate", record_.candidate);
+    take("outputs", record_.outputs);
+    take("samples", record_.samples);
+    take("conditions", record_.conditions);
+    take("conditions_after", record_.conditions_after);
+    take("latency", record_.latency);
+    if (fragment.record.has("unknown")) {
+        record_.unknown.clear();
+        for (const Json& text : fragment.record.at("unknown").as_array()) {
+            record_.unknown.push_back(text.as_string());
+        }
+    }
+    if (name == "parity") {
+        candidate_watch_.outputs = fragment.outputs;
+    }
+    for (const Decision& decision : fragment.decisions) {
+        for (std::size_t i = 0; i < protocol_.gates.size(); ++i) {
+            if (protocol_.gates[i].id == decision.id && !decisions_[i]) {
+                decisions_[i] = decision;
+                if (request_.on_gate) {
+                    request_.on_gate(decision);
+                }
+            }
+        }
+    }
+    reused_.push_back(name);
+    return true;
+}
+
+template <typename Work>
+void Run::measured(const char* name, bool wanted, const std::vector<std::size_t>& kinds,
+                   const std::function<Json()>& inputs, Work work) {
+    step(name, [&](Step& done) {
+        if (!wanted || !engine_usable()) {
+            done.state = "skipped";
+            done.message =
+                wanted ? "the engine did not build, load and run" : "no gate asks for it";
+            announce(kinds);
+            return;
+        }
+        const Json depends_on = inputs();
+        if (restore(name, depends_on, done)) {
+            return;
+        }
+        work_->start_step(name, depends_on);
+        const std::int64_t begin = request_.clock->monotonic_ns();
+        const std::size_t files_before = record_.files.size();
+        try {
+            work();
+        } catch (const Error& error) {
+            throw_if_cancelled();  // a signal also ends the runners' pipes
+            if (!is_finding(error, false)) {
+                throw;
+            }
+            if (reference_failure_.empty() && engine_.failure.empty()) {
+                engine_.failure = one_line(error);
+            }
+            done.state = "failed";
+            done.message = one_line(error);
+        }
+        throw_if_cancelled();
+        announce(kinds);
+        done.seconds = static_cast<double>(request_.clock->monotonic_ns() - begin) / 1e9;
+        keep(name, depends_on, done, kinds, files_before);
+    });
+}
+
+/// Another process finished this run while we waited for it: its outcome is ours.
+QualifyOutcome Run::outcome_of_another() const {
+    const Json& result = *work_->done_by_another();
+    const Json document =
+        parse_json(store_->read_blob(parse_digest(result.at("record").as_string())),
+                   "the record of run " + work_->id());
+    QualifyOutcome outcome;
+    outcome.run = work_->id();
+    outcome.folder = store_->layout().runs() + "/" + outcome.run;
+    if (const auto reference = store_->index().find(outcome.run)) {
+        store::make_view(*store_, *reference);
+    }
+    outcome.record = outcome.folder + "/record.json";
+    outcome.report = outcome.folder + "/report.html";
+    outcome.verdict = parse_verdict(document.at("verdict").as_string());
+    outcome.by_another = true;
+    outcome.gates = decisions_from(document.at("gates"));
+    for (const Decision& decision : outcome.gates) {
+        if (request_.on_gate) {
+            request_.on_gate(decision);
+        }
+    }
+    return outcome;
 }
 
 QualifyOutcome Run::go() {
@@ -461,20 +756,52 @@ QualifyOutcome Run::go() {
     record_.host = machine::host_facts();
     step("model", [&](Step&) { check_model(); });
     step("inputs", [&](Step&) { open_inputs(); });
-    folder_ = std::make_unique<RunFolder>(request_.store, *request_.clock);
-    record_.run = folder_->id();
     const std::string protocol_text = read_file(protocol_.path);
     if (digest_of(protocol_text) != protocol_.digest) {
         throw Error(ErrorKind::undecidable, "the protocol changed while it was read",
                     protocol_.path, "run it again");
     }
+    begin_work();
+    if (work_->done_by_another()) {
+        return outcome_of_another();
+    }
+    try {
+        return go_on(protocol_text);
+    } catch (const Error& error) {
+        // Another call with the same input would end the same way; it must not find half a run to go on with.
+        if (error.kind() == ErrorKind::input || error.kind() == ErrorKind::usage ||
+            error.kind() == ErrorKind::missing) {
+            work_->abandon(one_line(error));
+        }
+        throw;
+    }
+}
+
+QualifyOutcome Run::go_on(const std::string& protocol_text) {
+    folder_ = std::make_unique<RunFolder>(request_.store, record_.run);
     write_file_atomically(folder_->path() + "/protocol.yaml", protocol_text);
     add_file("protocol", "protocol.yaml");
+    decisions_.resize(protocol_.gates.size());
+    engine_.precision_requested = protocol_.candidate.precision;
 
     step("build", [&](Step& done) {
+        const Json depends_on = build_inputs();
+        if (restore("build", depends_on, done)) {
+            for (const FileOfRun& file : record_.files) {
+                if (file.role == "engine") {
+                    engine_path_ = folder_->path() + "/" + file.name;
+                    engine_digest_ = file.digest;
+                }
+            }
+            return;
+        }
+        work_->start_step("build", depends_on);
+        const std::int64_t begin = request_.clock->monotonic_ns();
+        const std::size_t files_before = record_.files.size();
         try {
             build_engine();
         } catch (const Error& error) {
+            throw_if_cancelled();
             if (!is_finding(error, false)) {
                 throw;
             }
@@ -482,54 +809,51 @@ QualifyOutcome Run::go() {
             done.state = "failed";
             done.message = one_line(error);
         }
+        throw_if_cancelled();
+        done.seconds = static_cast<double>(request_.clock->monotonic_ns() - begin) / 1e9;
+        keep("build", depends_on, done, {}, files_before);
     });
-    const auto measured = [&](const char* name, bool wanted, auto work) {
-        step(name, [&](Step& done) {
-            if (!wanted || !engine_usable()) {
-                done.state = "skipped";
-                done.message =
-                    wanted ? "the engine did not build, load and run" : "no gate asks for it";
-                return;
-            }
-            try {
-                work();
-            } catch (const Error& error) {
-                if (!is_finding(error, false)) {
-                    throw;
-                }
-                if (reference_failure_.empty() && engine_.failure.empty()) {
-                    engine_.failure = one_line(error);
-                }
-                done.state = "failed";
-                done.message = one_line(error);
-            }
-        });
-    };
     const auto has = [&](std::size_t kind) {
         return std::any_of(protocol_.gates.begin(), protocol_.gates.end(),
                            [kind](const Gate& gate) { return gate.criterion.index() == kind; });
     };
-    std::vector<std::optional<Decision>> decisions(protocol_.gates.size());
-    // A gate is announced as soon as its measurement is there; the record keeps the protocol's order.
-    const auto announce = [&](auto wanted) {
-        for (std::size_t i = 0; i < protocol_.gates.size(); ++i) {
-            if (!decisions[i] && wanted(protocol_.gates[i].criterion.index())) {
-                decisions[i] = decide_gate(protocol_.gates[i]);
-                if (request_.on_gate) {
-                    request_.on_gate(*decisions[i]);
-                }
+    // Each step's inputs are all that its outcome depends on: what is equal was measured already, what differs is measured again.
+    measured(
+        "parity", true, {0, 1},
+        [&] {
+            Json inputs = engine_inputs();
+            const Json& options = protocol_.reference.options;
+            inputs["model"] = protocol_.model.digest.text();
+            inputs["reference"] =
+                Json::object({{"toolchain", protocol_.reference.toolchain}, {"options", options}});
+            inputs["gates"] = gates_of({0, 1});
+            return inputs;
+        },
+        [&] { measure_parity(); });
+    measured(
+        "repeatability", has(2), {2},
+        [&] {
+            Json inputs = engine_inputs();
+            inputs["gates"] = gates_of({2});
+            Json outputs = Json::array();
+            for (const OutputDigests& sample : candidate_watch_.outputs) {
+                outputs.push_back(combined_digest(sample).text());
             }
-        }
-    };
-    measured("parity", true, [&] { measure_parity(); });
-    announce([](std::size_t kind) { return kind <= 1; });
-    measured("repeatability", has(2), [&] { measure_repeatability(); });
-    announce([](std::size_t kind) { return kind == 2; });
-    measured("latency", has(3), [&] { measure_latency(); });
-    announce([](std::size_t kind) { return kind == 3; });
+            inputs["outputs"] = outputs;
+            return inputs;
+        },
+        [&] { measure_repeatability(); });
+    measured(
+        "latency", has(3), {3},
+        [&] {
+            Json inputs = engine_inputs();
+            inputs["gates"] = gates_of({3});
+            return inputs;
+        },
+        [&] { measure_latency(); });
     // Whether the engine runs is known only after all that runs it.
     decided(decide_engine(engine_));
-    for (auto& decision : decisions) {
+    for (auto& decision : decisions_) {
         record_.gates.push_back(std::move(*decision));
     }
     write();
@@ -541,6 +865,7 @@ QualifyOutcome Run::go() {
     outcome.report = outcome.folder + "/report.html";
     outcome.verdict = record_.verdict;
     outcome.gates = record_.gates;
+    outcome.reused = reused_;
     return outcome;
 }
 

@@ -16,6 +16,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/store.h"
+#include "store/views.h"
 
 namespace fs = std::filesystem;
 
@@ -32,29 +34,6 @@ bool is_run_id(std::string_view name) {
                return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'T' || c == 'Z' ||
                       c == '-';
            });
-}
-
-std::string new_run_id(const Clock& clock) {
-    std::string time;
-    for (const char c : iso_time(clock.wall_ns())) {
-        if (c == '.') {
-            break;
-        }
-        if (c != '-' && c != ':') {
-            time += c;
-        }
-    }
-    if (time.empty() || time.back() != 'Z') {
-        time += 'Z';
-    }
-    std::array<unsigned char, 4> random{};
-    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-        throw_errno(errno, "getrandom", "the kernel's random numbers");
-    }
-    char text[16];
-    std::snprintf(text, sizeof text, "-%02x%02x%02x%02x", random[0], random[1], random[2],
-                  random[3]);
-    return time + text;
 }
 
 /// A lock file of this path that we hold; empty when another process took or removed it meanwhile.
@@ -130,24 +109,61 @@ void flush_tree(const std::string& path) {
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& store, const Clock& clock) {
+std::string new_run_id(const Clock& clock) {
+    std::string time;
+    for (const char c : iso_time(clock.wall_ns())) {
+        if (c == '.') {
+            break;
+        }
+        if (c != '-' && c != ':') {
+            time += c;
+        }
+    }
+    if (time.empty() || time.back() != 'Z') {
+        time += 'Z';
+    }
+    std::array<unsigned char, 4> random{};
+    if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
+        throw_errno(errno, "getrandom", "the kernel's random numbers");
+    }
+    char text[16];
+    std::snprintf(text, sizeof text, "-%02x%02x%02x%02x", random[0], random[1], random[2],
+                  random[3]);
+    return time + text;
+}
+
+bool RunFolder::make(const std::string& store, const std::string& id) {
     const std::string tmp = store + "/tmp";
     make_folders(tmp);
     make_folders(store + "/runs");
     remove_left_overs(tmp);
+    id_ = id;
+    path_ = tmp + "/" + std::string(prefix) + id_;
+    final_path_ = store + "/runs/" + id_;
+    lock_path_ = path_ + std::string(lock_suffix);
+    lock_ = take_lock(lock_path_);
+    if (!lock_ || fs::exists(final_path_)) {
+        return false;
+    }
+    make_folders(path_);
+    return true;
+}
+
+RunFolder::RunFolder(const std::string& store, const Clock& clock) {
     for (int attempt = 0; attempt < 100; ++attempt) {
-        id_ = new_run_id(clock);
-        path_ = tmp + "/" + std::string(prefix) + id_;
-        final_path_ = store + "/runs/" + id_;
-        lock_path_ = path_ + std::string(lock_suffix);
-        lock_ = take_lock(lock_path_);
-        if (lock_ && !fs::exists(final_path_)) {
-            make_folders(path_);
+        if (make(store, new_run_id(clock))) {
             return;
         }
     }
-    throw Error(ErrorKind::storage, "cannot make the folder of a run", tmp,
+    throw Error(ErrorKind::storage, "cannot make the folder of a run", store + "/tmp",
                 "see what else works in this store");
+}
+
+RunFolder::RunFolder(const std::string& store, const std::string& id) {
+    if (!make(store, id)) {
+        throw Error(ErrorKind::storage, "cannot make the folder of the run",
+                    store + "/tmp/run-" + id, "see what else works in this store");
+    }
 }
 
 RunFolder::~RunFolder() {
@@ -179,6 +195,15 @@ std::string find_run(const std::string& store, const std::string& name) {
         const std::string in_store = store + "/runs/" + name;
         if (file_exists(in_store + "/record.json")) {
             return in_store;
+        }
+        // The ledger may know it all the same: its folder only shows the blobs.
+        if (file_exists(store + "/format")) {
+            store::Store here(store);
+            const auto run = here.index().find(name);
+            if (run && run->kind == "run" && here.can_write()) {
+                store::make_view(here, *run);
+                return in_store;
+            }
         }
     }
     if (folder_exists(name) && file_exists(name + "/record.json")) {

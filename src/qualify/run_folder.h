@@ -14,6 +14,8 @@ class RunFolder {
 public:
     /// Removes what killed runs left, then makes a new folder. Error(storage).
     RunFolder(const std::string& store, const Clock& clock);
+    /// The same for a run that has its id already.
+    RunFolder(const std::string& store, const std::string& id);
     ~RunFolder();  ///< removes the folder when it was not committed
     RunFolder(const RunFolder&) = delete;
     RunFolder& operator=(const RunFolder&) = delete;
@@ -25,6 +27,8 @@ public:
     void commit();
 
 private:
+    bool make(const std::string& store, const std::string& id);
+
     std::string id_;
     std::string path_;
     std::string final_path_;
@@ -32,6 +36,9 @@ private:
     FileDescriptor lock_;
     bool committed_ = false;
 };
+
+/// "20261130T181136Z-1a2b3c4d": UTC time and eight random digits.
+std::string new_run_id(const Clock& clock);
 
 /// Folder of the run `name`: an id in `store`, or a path to a run folder or its record. Error(input) when there is none.
 std::string find_run(const std::string& store, const std::string& name);

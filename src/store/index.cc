@@ -25,8 +25,8 @@ CREATE TABLE refs(id INTEGER PRIMARY KEY, ledger TEXT, seq INTEGER, name TEXT, k
                   files TEXT, summary TEXT, time TEXT, current INTEGER);
 CREATE INDEX refs_by_name ON refs(name, ledger);
 CREATE INDEX refs_by_kind ON refs(kind);
-CREATE TABLE works(id TEXT PRIMARY KEY, kind TEXT, key TEXT, state TEXT, ledger TEXT, seq INTEGER, body TEXT) WITHOUT ROWID;
-CREATE INDEX works_by_key ON works(kind, key, state);
+CREATE TABLE works(id TEXT PRIMARY KEY, kind TEXT, key TEXT, state TEXT, ledger TEXT, seq INTEGER, body TEXT, result TEXT) WITHOUT ROWID;
+CREATE INDEX works_by_key ON works(kind, key, seq);
 CREATE TABLE steps(work TEXT, name TEXT, inputs TEXT, outputs TEXT, ledger TEXT, seq INTEGER, PRIMARY KEY(work, name)) WITHOUT ROWID;
 CREATE TABLE settings(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 )";
@@ -300,7 +300,7 @@ void Index::apply_gc(const Record& record) {
 void Index::apply_work(const std::string& ledger, const Record& record) {
     const std::string work = record.body.at("work").as_string();
     if (record.type == "work-started") {
-        Query(database_, "INSERT OR REPLACE INTO works VALUES(?,?,?,'open',?,?,?)", path_)
+        Query(database_, "INSERT OR REPLACE INTO works VALUES(?,?,?,'open',?,?,?,'')", path_)
             .bind(work)
             .bind(record.body.at("kind").as_string())
             .bind(record.body.at("key").as_string())
@@ -318,8 +318,9 @@ void Index::apply_work(const std::string& ledger, const Record& record) {
             .bind(record.seq)
             .run();
     } else {
-        Query(database_, "UPDATE works SET state=? WHERE id=? AND ledger=?", path_)
+        Query(database_, "UPDATE works SET state=?, result=? WHERE id=? AND ledger=?", path_)
             .bind(record.body.at("state").as_string())
+            .bind(write_json_compact(record.body))
             .bind(work)
             .bind(ledger)
             .run();
@@ -471,12 +472,13 @@ std::optional<Reference> Index::find(const std::string& name) const {
     return best;
 }
 
-std::optional<WorkEntry> Index::open_work(const std::string& kind, const std::string& key) const {
-    Query query(database_,
-                "SELECT id,kind,key,state,ledger,seq,body FROM works WHERE ledger=? AND kind=? AND "
-                "key=? AND state='open' "
-                "ORDER BY seq DESC LIMIT 1",
-                path_);
+std::optional<WorkEntry> Index::last_work(const std::string& kind, const std::string& key) const {
+    Query query(
+        database_,
+        "SELECT id,kind,key,state,ledger,seq,body,result FROM works WHERE ledger=? AND kind=? AND "
+        "key=? "
+        "ORDER BY seq DESC LIMIT 1",
+        path_);
     query.bind(own_).bind(kind).bind(key);
     if (!query.step())
         return std::nullopt;
@@ -486,19 +488,21 @@ std::optional<WorkEntry> Index::open_work(const std::string& kind, const std::st
                      query.text(3),
                      query.text(4),
                      query.number(5),
-                     json_from(query.text(6), path_)};
+                     json_from(query.text(6), path_),
+                     json_from(query.text(7), path_)};
 }
 
 std::vector<WorkEntry> Index::works(const std::string& state) const {
-    Query query(
-        database_,
-        "SELECT id,kind,key,state,ledger,seq,body FROM works WHERE state=? ORDER BY ledger,seq",
-        path_);
+    Query query(database_,
+                "SELECT id,kind,key,state,ledger,seq,body,result FROM works WHERE state=? ORDER BY "
+                "ledger,seq",
+                path_);
     query.bind(state);
     std::vector<WorkEntry> found;
     while (query.step())
         found.push_back({query.text(0), query.text(1), query.text(2), query.text(3), query.text(4),
-                         query.number(5), json_from(query.text(6), path_)});
+                         query.number(5), json_from(query.text(6), path_),
+                         json_from(query.text(7), path_)});
     return found;
 }
 

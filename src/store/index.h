@@ -54,6 +54,7 @@ struct WorkEntry {
     std::string ledger;
     std::uint64_t seq = 0;  ///< of its start
     Json body;              ///< of work-started
+    Json result;            ///< of work-finished; null while it is open
 };
 struct StepEntry {
     std::string name, inputs;  ///< digest of what it depends on
@@ -100,7 +101,8 @@ public:
     /// The current reference of a name: of the own ledger first, else of the other ledgers' newest.
     std::optional<Reference> find(const std::string& name) const;
 
-    std::optional<WorkEntry> open_work(const std::string& kind, const std::string& key) const;
+    /// The newest work of this kind and key, whatever its state.
+    std::optional<WorkEntry> last_work(const std::string& kind, const std::string& key) const;
     std::vector<WorkEntry> works(const std::string& state) const;
     std::vector<StepEntry> steps(const std::string& work) const;
     std::vector<RecordPlace> records(const std::string& ledger, const std::string& type) const;

@@ -42,6 +42,7 @@ Result run_qualify(const Arguments& arguments, const Common& common) {
     request.model_path = arguments.optional_text("--model").value_or("");
     request.store = common.store;
     request.command_line = common.command_line;
+    request.wait = !arguments.flag("--no-wait");
     request.on_step = [](std::string_view step) {
         log_detail("step " + std::string(step));
         emit_event("step", Json::object({{"step", step}}));
@@ -99,7 +100,11 @@ std::vector<Verb> verbs_qualify() {
                      .kind = ValueKind::path,
                      .help = "the model's file here, instead of where the protocol names it; its "
                              "digest must be the same",
-                     .value_name = "FILE"}};
+                     .value_name = "FILE"},
+                    {.name = "--no-wait",
+                     .kind = ValueKind::flag,
+                     .help = "when another process is at this run, say so (exit status 6) instead "
+                             "of waiting for its result"}};
     verb.examples = {"requal qualify examples/ocr-detector/protocol.yaml",
                      "requal qualify protocol.yaml --model model.onnx --json"};
     verb.run = run_qualify;
