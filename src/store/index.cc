@@ -189,8 +189,11 @@ Index::Index(const std::string& path, Open how, std::string own)
         execute("PRAGMA temp_store=MEMORY");
         if (fresh) {
             execute("BEGIN IMMEDIATE");
-            execute(("PRAGMA application_id=" + std::to_string(application_id)).c_str());
-            execute(tables);
+            // Another process may have been faster between the look and the lock.
+            if (!has_tables()) {
+                execute(("PRAGMA application_id=" + std::to_string(application_id)).c_str());
+                execute(tables);
+            }
             execute("COMMIT");
         }
     } catch (...) {

@@ -401,15 +401,148 @@ def events_tell_each_gate(folder):
 
 
 @test
-def two_at_once_both_end_well(folder):
-    case = Case(folder, latency_ms=5)
-    running = [subprocess.Popen(case.command(case.protocol, "--json"), env=case.environment(), stdout=subprocess.PIPE, text=True)
-               for _ in range(3)]
+def of_two_at_once_one_works_and_the_others_wait_for_its_result(folder):
+    case = Case(folder, latency_ms=20)
+    running = [subprocess.Popen(case.command(case.protocol, "--json"), env=case.environment(), stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True) for _ in range(3)]
     documents = [json.loads(process.communicate(timeout=300)[0]) for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
-    assert len({document["run"] for document in documents}) == 3
-    assert len(case.runs()) == 3
+    assert len({document["run"] for document in documents}) == len(case.runs()) == 1
+    assert documents[0]["gates"] == documents[1]["gates"] == documents[2]["gates"]
     case.nothing_left()
+    # a call after its end is a new run
+    case.qualify(0)
+    assert len(case.runs()) == 2
+
+
+@test
+def without_waiting_the_second_caller_reports(folder):
+    case = Case(folder, latency_ms=50)
+    first = subprocess.Popen(case.command(case.protocol), env=case.environment(), stdout=subprocess.PIPE, text=True)
+    first.stdout.readline()
+    second = case.run("--no-wait")
+    assert second.returncode == 6 and "another process is at this qualify" in second.stderr, (second.returncode, second.stderr)
+    first.communicate(timeout=300)
+    assert first.returncode == 0
+    assert len(case.runs()) == 1
+
+
+def steps_of(record):
+    return {step["name"]: step.get("reused", False) for step in record["steps"]}
+
+
+def killed_after_parity(case):
+    process = subprocess.Popen(case.command(case.protocol), env=case.environment(), stdout=subprocess.PIPE, text=True)
+    while "again" not in process.stdout.readline():
+        assert process.poll() is None
+    wait_for(lambda: "step-finished" in ledger_of(case) and ledger_of(case).count('"step-started"') == 4)
+    process.kill()
+    process.wait()
+    assert not case.runs()
+
+
+def ledger_of(case):
+    return "".join(path.read_text() for path in (case.store / "ledger").glob("*.jsonl"))
+
+
+LONG = ("  - {id: parity, kind: parity, atol: 1e-5, rtol: 1e-4, rule: sum}\n"
+        "  - {id: again, kind: repeatability, runs: 3}\n"
+        "  - {id: p50, kind: latency, percentile: p50, limit_ms: 1000, runs: 100, warmup: 0}\n")
+
+
+@test
+def a_killed_run_goes_on_where_it_was(folder):
+    case = Case(folder, latency_ms=20, gates=LONG)
+    killed_after_parity(case)
+    listed = json.loads(case.run("--json", verb="run", protocol="list").stdout)
+    assert listed["runs"] == [] and listed["unfinished"][0]["steps_finished"] == 3, listed
+    document, record, _ = case.qualify(0)
+    assert document["run"] == listed["unfinished"][0]["run"]
+    assert steps_of(record) == {"model": False, "inputs": False, "build": True, "parity": True, "repeatability": True, "latency": False}
+    assert len(case.runs()) == 1
+    clean = case.run(verb="store", protocol="check")
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+
+
+@test
+def a_changed_input_restarts_what_depends_on_it_and_nothing_else(folder):
+    case = Case(folder, latency_ms=20, gates=LONG)
+    killed_after_parity(case)
+    # the repeatability gate changes: engine and parity do not depend on it
+    case.protocol.write_text(case.protocol.read_text().replace("runs: 3}", "runs: 4}").replace("runs: 100", "runs: 20"))
+    _, record, _ = case.qualify(0)
+    assert steps_of(record) == {"model": False, "inputs": False, "build": True, "parity": True, "repeatability": False, "latency": False}
+    assert '"continues"' in ledger_of(case) and '"abandoned"' in ledger_of(case)
+
+
+@test
+def the_folder_of_a_run_comes_back_from_its_blobs(folder):
+    case = Case(folder)
+    document, _, run = case.qualify(0)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    shutil.rmtree(run)
+    (case.store / "requal.db").unlink()
+    result = case.run(verb="store", protocol="rebuild")
+    assert result.returncode == 0 and "1 folders" in result.stdout, result.stdout + result.stderr
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    shutil.rmtree(run)
+    assert case.run(verb="report", protocol=document["run"]).returncode == 0
+    assert (run / "report.html").read_bytes() == before["report.html"]
+
+
+@test
+def runs_are_listed_shown_and_compared(folder):
+    case = Case(folder)
+    first, _, _ = case.qualify(0)
+    (case.folder / "model.onnx.scripted.json").write_text((case.folder / "model.onnx.scripted.json").read_text().replace(
+        '"wrongness": []', '"wrongness": [{"kind": "drift", "in": "engine", "layer": "relu", "relative": 0.01}]'))
+    second, _, _ = case.qualify(1)
+
+    def said(*options, status=0):
+        result = case.run("--json", *options[1:], verb="run", protocol=options[0])
+        assert result.returncode == status, (result.returncode, result.stderr)
+        document, found = contract_problems(result.stdout)
+        found += problems(document, document["schema"].replace("/", "-"), SOURCE / "schemas")
+        assert not found, found
+        return document
+
+    assert [run["run"] for run in said("list")["runs"]] == [first["run"], second["run"]]
+    assert [run["run"] for run in said("list", "--verdict", "fail")["runs"]] == [second["run"]]
+    assert [run["run"] for run in said("list", "--last", "1")["runs"]] == [second["run"]]
+    assert [run["run"] for run in said("list", "--protocol", "other")["runs"]] == []
+    assert [run["run"] for run in said("list", "--since", "2100-01-01")["runs"]] == []
+    assert said("show", first["run"])["run"] == first["run"]
+    compared = said("compare", first["run"], second["run"])
+    assert "verdict" in compared["differences"] and "model" not in compared["differences"], compared["differences"]
+    for columns in (40, 60, 80, 200):
+        for options in (["list"], ["compare", first["run"], second["run"]], ["show", second["run"]]):
+            result = subprocess.run([ARGS.program, "run", *options, "--store", str(case.store)], capture_output=True, text=True,
+                                    env=dict(case.environment(), COLUMNS=str(columns)))
+            assert result.returncode == 0, result.stderr
+            lines = result.stdout.splitlines()
+            if options[0] != "show":
+                assert max(map(len, lines)) <= columns, (columns, max(lines, key=len))
+    assert case.run("--last", "-1", verb="run", protocol="list").returncode == 2
+    assert case.run(verb="run", protocol="compare").returncode == 0
+    assert case.run(first["run"], verb="run", protocol="compare").returncode == 2
+
+
+@test
+def a_folder_of_runs_without_ledger_is_upgraded(folder):
+    case = Case(folder)
+    document, _, run = case.qualify(0)
+    old = case.folder / "old"
+    (old / "runs").mkdir(parents=True)
+    shutil.copytree(run, old / "runs" / run.name)
+    case.store = old
+    result = case.run()
+    assert result.returncode == 4 and "store upgrade" in result.stderr, (result.returncode, result.stderr)
+    result = case.run("--json", verb="store", protocol="upgrade")
+    assert result.returncode == 0 and json.loads(result.stdout)["runs"] == 1, result.stdout + result.stderr
+    listed = json.loads(case.run("--json", verb="run", protocol="list").stdout)
+    assert [entry["run"] for entry in listed["runs"]] == [document["run"]]
+    assert case.run(verb="store", protocol="check").returncode == 0
+    case.qualify(0)
 
 
 def wait_for(condition, seconds=60):
