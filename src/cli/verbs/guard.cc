@@ -1,0 +1,125 @@
+// guard: may this engine be loaded on this machine?
+// rooms: compat machine toolchain
+#include "compat/guard.h"
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/verb.h"
+#include "machine/host.h"
+#include "toolchain/client.h"
+
+namespace requal::cli {
+
+namespace {
+
+Json read_document(const std::string& path) {
+    return parse_json(read_file(path, std::uint64_t{64} << 20U), path);
+}
+
+/// The version of the runtime as its runner tells it; empty where there is no runner or it does not start.
+std::string runtime_version(const std::string& product, const Json& manifest) {
+    std::string toolchain = product == "openvino" ? "openvino:cpu" : product;
+    if (manifest.is_object() && manifest.get("toolchain").is_object() &&
+        manifest.at("toolchain").get("name").is_string())
+        toolchain = manifest.at("toolchain").at("name").as_string();
+    if (toolchain.empty() ||
+        !toolchain::find_runner_program(toolchain.substr(0, toolchain.find(':'))))
+        return {};
+    try {
+        toolchain::RunnerOptions options;
+        options.toolchain = toolchain;
+        const toolchain::Runner runner(options);
+        const Json& version = runner.capabilities().get("version");
+        return version.is_string() ? version.as_string() : std::string();
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::interrupted)
+            throw;
+        return {};
+    }
+}
+
+Result run_guard(const Arguments& arguments, const Common& common) {
+    const compat::RuleSet rules = compat::load_rules(common.rules);
+    const std::string path = arguments.text("ENGINE");
+    compat::GuardInput input;
+    {
+        const artifact::ByteSource source = artifact::ByteSource::open(path);
+        if (source.size() == 0)
+            throw Error(ErrorKind::input, "the file is empty", path, "give the engine itself");
+        input.artefact = artifact::recognise(source);
+    }
+    std::string manifest_path = arguments.optional_text("--manifest").value_or("");
+    if (manifest_path.empty() && file_exists(path + ".manifest.json"))
+        manifest_path = path + ".manifest.json";
+    if (!manifest_path.empty()) {
+        input.manifest = read_document(manifest_path);
+        require_schema(input.manifest, "engine-manifest", 1, manifest_path);
+        input.digest_matches =
+            compat::truth_of(digest_of_file(path) ==
+                             parse_digest(input.manifest.at("engine").at("digest").as_string()));
+    }
+    const compat::Facts engine = compat::engine_facts(input.artefact, input.manifest, rules.tables);
+    const std::string product = compat::word_of(engine, "product").value_or("");
+    Json machine;
+    if (const auto snapshot = arguments.optional_text("--as-machine")) {
+        machine = *snapshot;
+        input.machine =
+            compat::machine_facts(read_document(*snapshot), product, rules.tables, *snapshot);
+    } else {
+        machine = "this machine";
+        const bool compared = input.digest_matches != compat::Truth::no;
+        input.machine = compat::host_machine_facts(
+            machine::host_facts(),
+            compared ? runtime_version(product, input.manifest) : std::string(), rules.tables);
+    }
+    const compat::GuardResult decided = compat::decide(rules, input);
+    const std::string today = time_stamp(system_clock()).at("wall").as_string().substr(0, 10);
+    Result result;
+    result.status = compat::exit_status_of(decided.decision);
+    result.document = compat::guard_document(rules, path, machine, input, decided, today);
+    result.text = printable(path) + ": " + std::string(name_of(decided.decision)) + "\n";
+    for (const Json& reason : result.document.at("reasons").as_array()) {
+        result.text += "  " + reason.at("rule").as_string() + ": " +
+                       printable(reason.at("message").as_string());
+        if (reason.at("overdue").is_boolean() && reason.at("overdue").as_boolean())
+            result.text += " (past its review date)";
+        result.text += "\n";
+    }
+    for (const std::string& price : decided.prices)
+        result.text += "  price: " + printable(price) + "\n";
+    for (const std::string& next : decided.next)
+        result.text += "  next: " + printable(next) + "\n";
+    return result;
+}
+
+}  // namespace
+
+std::vector<Verb> verbs_guard() {
+    Verb verb;
+    verb.name = "guard";
+    verb.summary = "says whether an engine may be loaded on this machine, and by which rule";
+    verb.description = "Decided from the engine's bytes, its engine manifest and the machine, by "
+                       "the compatibility rules: allowed, "
+                       "allowed-by-route (with the price), refused, or cannot-tell. A plan does "
+                       "not record its device, so "
+                       "without an engine manifest it is never allowed. Exit status: 0 allowed, 1 "
+                       "refused, 6 cannot tell.";
+    verb.positionals = {
+        {.name = "ENGINE", .kind = ValueKind::path, .help = "the engine", .required = true}};
+    verb.options = {{.name = "--manifest",
+                     .kind = ValueKind::path,
+                     .help = "its engine manifest; else ENGINE.manifest.json where it lies beside",
+                     .value_name = "FILE"},
+                    {.name = "--as-machine",
+                     .kind = ValueKind::path,
+                     .help = "decide for the machine of this snapshot, not for this one",
+                     .value_name = "SNAPSHOT"}};
+    verb.examples = {"requal guard model.plan",
+                     "requal guard model.plan --as-machine station-7.json"};
+    verb.run = run_guard;
+    return {verb};
+}
+
+}  // namespace requal::cli
