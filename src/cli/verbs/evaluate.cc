@@ -1,13 +1,21 @@
 // evaluate: task quality of one or two sets of predictions on a labelled set.
-// rooms: base measure_accuracy
+// rooms: base measure_accuracy accuracy_gates
 #include <thread>
 
 #include "base/digest.h"
 #include "base/document.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/rules.h"
 #include "base/text.h"
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "measure/accuracy/anomaly.h"
+#include "measure/accuracy/classification.h"
 #include "measure/accuracy/detection.h"
+#include "measure/accuracy/segmentation.h"
+#include "qualify/accuracy/accuracy_plan.h"
+#include "qualify/accuracy/accuracy_plots.h"
 
 namespace requal::cli {
 
@@ -102,41 +110,131 @@ std::string report_text(const Evaluation& evaluation, double confidence) {
     return text;
 }
 
-Evaluation run_detection(const Arguments& arguments, const measure::BootstrapOptions& bootstrap,
-                         const std::vector<measure::SliceSpec>& slices) {
-    const measure::LabelledBoxes set =
-        measure::read_coco_annotations(arguments.text("--annotations"));
+/// What every task needs of the command line.
+struct Request {
+    std::string task, annotations;
+    std::optional<std::string> candidate, reference;
+    measure::BootstrapOptions bootstrap;
+    std::vector<measure::SliceSpec> slices;
+    bool plan = false;  ///< only the labelled set is counted
+};
+
+Evaluation run_detection(const Arguments& arguments, const Request& request) {
+    const measure::LabelledBoxes set = measure::read_coco_annotations(request.annotations);
     measure::DetectedBoxes reference, candidate;
-    const auto reference_path = arguments.optional_text("--reference-predictions");
-    if (reference_path) {
-        reference = measure::read_coco_results(*reference_path, set);
+    if (request.reference) {
+        reference = measure::read_coco_results(*request.reference, set);
     }
-    candidate = measure::read_coco_results(arguments.text("--predictions"), set);
+    if (request.candidate) {
+        candidate = measure::read_coco_results(*request.candidate, set);
+    }
     measure::DetectionOptions options;
-    options.bootstrap = bootstrap;
-    options.slices = slices;
+    options.bootstrap = request.bootstrap;
+    options.slices = request.slices;
     options.score_threshold = arguments.number("--score-threshold");
     options.flip_samples = count_of(arguments, "--flip-samples");
-    return measure::evaluate_detection(set, reference_path ? &reference : nullptr, candidate,
+    return measure::evaluate_detection(set, request.reference ? &reference : nullptr, candidate,
                                        options);
 }
 
-Result run_evaluate(const Arguments& arguments, const Common& common) {
-    const measure::BootstrapOptions bootstrap = bootstrap_options(arguments, common);
-    std::vector<measure::SliceSpec> slices;
-    for (const std::string& text : arguments.all("--slice")) {
-        slices.push_back(measure::parse_slice(text, "--slice"));
+Evaluation run_classification(const Arguments& arguments, const Request& request) {
+    measure::ClassLabels labels = measure::read_class_labels(request.annotations);
+    const std::string word = arguments.text("--scores");
+    const measure::ScoreKind kind = word == "probability" ? measure::ScoreKind::probability
+                                    : word == "logit"     ? measure::ScoreKind::logit
+                                                          : measure::ScoreKind::any;
+    measure::ClassPredictions reference, candidate;
+    if (request.candidate) {
+        candidate = measure::read_class_predictions(*request.candidate, labels, kind);
+    } else {
+        candidate.predicted = labels.labels;  // for counting only
     }
-    const Evaluation evaluation = run_detection(arguments, bootstrap, slices);
-    Result result;
-    Json& document = result.document;
-    document = new_document("evaluate", 1);
+    if (request.reference) {
+        reference = measure::read_class_predictions(*request.reference, labels, kind);
+    }
+    measure::ClassificationOptions options;
+    options.bootstrap = request.bootstrap;
+    options.slices = request.slices;
+    options.top_k = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(arguments.integer("--top-k"), 1, 1'000'000));
+    options.flip_samples = count_of(arguments, "--flip-samples");
+    return measure::evaluate_classification(labels, request.reference ? &reference : nullptr,
+                                            candidate, options);
+}
+
+Evaluation run_segmentation(const Arguments& arguments, const Request& request) {
+    measure::SegmentationOptions options;
+    options.bootstrap = request.bootstrap;
+    options.slices = request.slices;
+    options.ignore_label = arguments.integer("--ignore-label");
+    return measure::evaluate_segmentation(request.annotations, request.reference, request.candidate,
+                                          options);
+}
+
+Evaluation run_anomaly(const Arguments& arguments, const Request& request) {
+    if (!request.slices.empty()) {
+        throw Error(ErrorKind::usage, "anomaly inspection has no slices yet", "--slice",
+                    "judge parts of the data one by one");
+    }
+    measure::AnomalyOptions options;
+    options.bootstrap = request.bootstrap;
+    options.flip_samples = count_of(arguments, "--flip-samples");
+    if (arguments.given("--threshold")) {
+        options.threshold = arguments.number("--threshold");
+    }
+    return measure::evaluate_anomaly(request.annotations, request.reference, request.candidate,
+                                     options);
+}
+
+Evaluation run_task(const Arguments& arguments, const Request& request) {
+    if (request.task == "segmentation") {
+        return run_segmentation(arguments, request);
+    }
+    if (request.task == "anomaly") {
+        return run_anomaly(arguments, request);
+    }
+    if (request.task == "classification") {
+        return run_classification(arguments, request);
+    }
+    return run_detection(arguments, request);
+}
+
+Request request_of(const Arguments& arguments, const Common& common) {
+    Request request;
+    request.task = arguments.text("--task");
+    request.annotations = arguments.text("--annotations");
+    request.candidate = arguments.optional_text("--predictions");
+    request.reference = arguments.optional_text("--reference-predictions");
+    request.bootstrap = bootstrap_options(arguments, common);
+    request.plan = arguments.flag("--plan");
+    for (const std::string& text : arguments.all("--slice")) {
+        request.slices.push_back(measure::parse_slice(text, "--slice"));
+    }
+    if (request.plan) {
+        if (!arguments.given("--gates")) {
+            throw Error(ErrorKind::usage, "a plan is made of gates", "--plan", "give --gates FILE");
+        }
+        if (request.candidate || request.reference) {
+            throw Error(ErrorKind::usage, "a plan is made before there are predictions", "--plan",
+                        "leave the predictions out");
+        }
+        request.bootstrap.replicates = 0;
+    } else if (!request.candidate) {
+        throw Error(ErrorKind::usage, "no predictions", "--predictions",
+                    "give the candidate's predictions, or --plan");
+    }
+    return request;
+}
+
+Json evaluation_json(const Arguments& arguments, const Request& request,
+                     const Evaluation& evaluation) {
+    Json document = new_document("evaluate", 1);
     document["task"] = evaluation.task;
     document["samples"] = evaluation.samples;
-    document["annotations"] = file_json(arguments.text("--annotations"));
-    document["candidate"] = file_json(arguments.text("--predictions"));
-    if (const auto path = arguments.optional_text("--reference-predictions")) {
-        document["reference"] = file_json(*path);
+    document["annotations"] = file_json(request.annotations);
+    document["candidate"] = file_json(*request.candidate);
+    if (request.reference) {
+        document["reference"] = file_json(*request.reference);
     }
     document["overall"] = evaluation.overall.to_json();
     document["slices"] = Json::array();
@@ -146,9 +244,9 @@ Result run_evaluate(const Arguments& arguments, const Common& common) {
     if (!evaluation.flips.is_null()) {
         document["flips"] = evaluation.flips;
     }
-    document["bootstrap"] = Json::object({{"replicates", bootstrap.replicates},
-                                          {"seed", bootstrap.seed},
-                                          {"confidence", bootstrap.confidence},
+    document["bootstrap"] = Json::object({{"replicates", request.bootstrap.replicates},
+                                          {"seed", arguments.integer("--seed")},
+                                          {"confidence", request.bootstrap.confidence},
                                           {"method", "percentile, paired over samples"}});
     document["notes"] = Json::array();
     for (const std::string& note : evaluation.notes) {
@@ -157,7 +255,91 @@ Result run_evaluate(const Arguments& arguments, const Common& common) {
     for (const auto& [key, value] : evaluation.extra.as_object()) {
         document[key] = value;
     }
-    result.text = report_text(evaluation, bootstrap.confidence);
+    return document;
+}
+
+void add_gates(Result& result, const qualify::AccuracyGates& gates, const Evaluation& evaluation) {
+    std::vector<std::vector<std::string>> rows = {{"gate", "slice", "verdict", "why"}};
+    Verdict verdict = Verdict::pass;
+    Json list = Json::array();
+    for (const qualify::AccuracyDecision& decision : decide_accuracy(gates, evaluation)) {
+        verdict = combine(verdict, decision.verdict);
+        rows.push_back(
+            {decision.id, decision.slice, std::string(name_of(decision.verdict)), decision.reason});
+        list.push_back(decision.to_json());
+        emit_event("gate", decision.to_json());
+    }
+    result.document["gates"] = std::move(list);
+    result.document["verdict"] = name_of(verdict);
+    result.status = exit_status_of(verdict);
+    result.text += table_text(rows) + "verdict: " + std::string(name_of(verdict)) + "\n";
+}
+
+/// What each gate needs; a gate that never can pass is refused.
+Result plan_of(const Request& request, const qualify::AccuracyGates& gates,
+               const Evaluation& evaluation) {
+    const auto plans = plan_accuracy(gates, [&](const qualify::AccuracyGate& gate,
+                                                const std::string& by, const std::string& value) {
+        std::vector<std::pair<std::string, std::uint64_t>> counts;
+        for (const SliceResult* slice : slices_of_gate(gate, evaluation, by, value)) {
+            const MetricEstimate* metric = slice->find(gate.metric);
+            counts.emplace_back(slice->text(), metric != nullptr ? metric->n : slice->n);
+        }
+        return counts;
+    });
+    Result result;
+    result.document = new_document("evaluate-plan", 1);
+    result.document["task"] = evaluation.task;
+    result.document["annotations"] = file_json(request.annotations);
+    result.document["samples"] = evaluation.samples;
+    result.document["gates"] = Json::array();
+    std::vector<std::vector<std::string>> rows = {{"gate", "slice", "needed", "there", "basis"}};
+    bool never = false, few = false;
+    for (const qualify::GatePlan& plan : plans) {
+        never = never || !plan.never.empty();
+        few = few || !plan.can_decide();
+        result.document["gates"].push_back(plan.to_json());
+        rows.push_back({plan.id, plan.slice, plan.never.empty() ? std::to_string(plan.needed) : "-",
+                        plan.there ? std::to_string(*plan.there) : "?",
+                        plan.never.empty() ? plan.basis : "refused: " + plan.never});
+    }
+    const Verdict verdict = never ? Verdict::fail : few ? Verdict::undecidable : Verdict::pass;
+    result.document["verdict"] = name_of(verdict);
+    result.status = exit_status_of(verdict);
+    result.text =
+        table_text(rows) + (never ? "a gate can never pass: change its limit or what is expected\n"
+                            : few ? "a gate cannot be decided on this labelled set: label more\n"
+                                  : "every gate can be decided on this labelled set\n");
+    return result;
+}
+
+Result run_evaluate(const Arguments& arguments, const Common& common) {
+    Request request = request_of(arguments, common);
+    std::optional<qualify::AccuracyGates> gates;
+    if (const auto path = arguments.optional_text("--gates")) {
+        gates = qualify::read_accuracy_gates(parse_yaml(read_file(*path), *path), common.rules);
+        request.slices.insert(request.slices.end(), gates->slices.begin(), gates->slices.end());
+    }
+    const Evaluation evaluation = run_task(arguments, request);
+    if (request.plan) {
+        return plan_of(request, *gates, evaluation);
+    }
+    Result result;
+    result.document = evaluation_json(arguments, request, evaluation);
+    result.text = report_text(evaluation, request.bootstrap.confidence);
+    if (gates) {
+        result.document["gates_file"] = file_json(*arguments.optional_text("--gates"));
+        result.document["rules"] = describe_rules(common.rules);
+        add_gates(result, *gates, evaluation);
+    }
+    if (const auto folder = arguments.optional_text("--plots")) {
+        for (const std::string& name :
+             write_accuracy_plots(evaluation, gates ? &*gates : nullptr, arguments.text("--images"),
+                                  *folder, count_of(arguments, "--gallery"))) {
+            result.document["plots"].push_back(*folder + "/" + name);
+        }
+        result.text += "plots: " + printable(*folder) + "\n";
+    }
     return result;
 }
 
@@ -176,10 +358,10 @@ std::vector<Verb> verbs_evaluate() {
          .help = "what the model does",
          .value_name = "TASK",
          .required = true,
-         .choices = {"detection"}},
+         .choices = {"detection", "classification", "segmentation", "anomaly"}},
         {.name = "--annotations",
          .kind = ValueKind::path,
-         .help = "the labelled set",
+         .help = "the labelled set: COCO JSON (detection), CSV or npz (classification), npz (else)",
          .value_name = "FILE",
          .required = true},
         {.name = "--predictions",
@@ -204,6 +386,45 @@ std::vector<Verb> verbs_evaluate() {
          .help = "how many flips are listed, the worst first",
          .value_name = "N",
          .fallback = "100"},
+        {.name = "--scores",
+         .help = "what the scores of a classifier are",
+         .value_name = "KIND",
+         .fallback = "any",
+         .choices = {"any", "probability", "logit"}},
+        {.name = "--top-k",
+         .kind = ValueKind::integer,
+         .help = "of a classifier",
+         .value_name = "K",
+         .fallback = "5"},
+        {.name = "--ignore-label",
+         .kind = ValueKind::integer,
+         .help = "pixels of this label count nowhere (segmentation)",
+         .value_name = "LABEL",
+         .fallback = "255"},
+        {.name = "--threshold",
+         .kind = ValueKind::number,
+         .help = "score from which a picture is called defective (anomaly)",
+         .value_name = "X"},
+        {.name = "--gates",
+         .kind = ValueKind::path,
+         .help = "gates and slices (accuracy-gates/1); they decide the exit status",
+         .value_name = "FILE"},
+        {.name = "--plan",
+         .kind = ValueKind::flag,
+         .help = "says how many samples each gate needs; no predictions"},
+        {.name = "--plots",
+         .kind = ValueKind::path,
+         .help = "writes plots and the worst flips as SVG files into this folder",
+         .value_name = "DIR"},
+        {.name = "--images",
+         .kind = ValueKind::path,
+         .help = "folder of the pictures, for the flips among the plots",
+         .value_name = "DIR"},
+        {.name = "--gallery",
+         .kind = ValueKind::integer,
+         .help = "how many flips are drawn",
+         .value_name = "N",
+         .fallback = "12"},
         {.name = "--bootstrap",
          .kind = ValueKind::integer,
          .help = "resamples for the intervals; 0: no intervals",
@@ -224,7 +445,9 @@ std::vector<Verb> verbs_evaluate() {
         "requal evaluate --task detection --annotations GT.json --predictions DT.json --slice "
         "class",
         "requal evaluate --task detection --annotations GT.json --predictions int8.json "
-        "--reference-predictions fp16.json --slice 'class*distance_m=0,10,25,60'"};
+        "--reference-predictions fp16.json --slice 'class*distance_m=0,10,25,60'",
+        "requal evaluate --task classification --annotations labels.csv --predictions int8.npz",
+        "requal evaluate --task detection --annotations GT.json --gates gates.yaml --plan"};
     verb.run = run_evaluate;
     return {verb};
 }

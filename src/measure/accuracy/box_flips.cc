@@ -168,6 +168,9 @@ Json sample_json(const FlipFinder& finder, const FlipFinder::Sample& sample) {
     const LabelledImage& image = finder.set_.images[sample.image];
     Json entry =
         Json::object({{"change", sample.change}, {"sample", image.name}, {"image_id", image.id}});
+    if (image.width > 0 && image.height > 0) {
+        entry["size"] = Json::array({image.width, image.height});
+    }
     if (sample.object != nobody) {
         const LabelledBox& object = finder.set_.boxes[sample.object];
         entry["object"] = Json::object(

@@ -97,7 +97,6 @@ public:
     ClassificationRun(const ClassLabels& labels, const ClassPredictions* reference,
                       const ClassPredictions& candidate, const ClassificationOptions& options)
         : labels_(labels), sides_{reference, &candidate}, options_(options) {
-        static const std::vector<double> no_scores;
         if (reference != nullptr) {
             decisions_.emplace(SampleDecisions{labels.samples.names, labels.classes, labels.labels,
                                                reference->predicted, candidate.predicted,
@@ -252,6 +251,7 @@ Evaluation evaluate_classification(const ClassLabels& labels, const ClassPredict
     Evaluation result;
     result.task = "classification";
     result.paired = reference != nullptr;
+    result.confidence = options.bootstrap.confidence;
     result.samples = result.decisions = labels.labels.size();
     ClassificationRun run(labels, reference, candidate, options);
     SampleGroup all;
@@ -264,6 +264,12 @@ Evaluation evaluate_classification(const ClassLabels& labels, const ClassPredict
     if (run.decisions()) {
         result.flips =
             sample_flips(*run.decisions(), options.flip_samples, options.bootstrap.confidence);
+    }
+    static const std::vector<double> no_scores;
+    if (Json histogram = score_histogram(reference != nullptr ? reference->confidence : no_scores,
+                                         candidate.confidence, reference != nullptr);
+        !histogram.is_null()) {
+        result.extra["scores"] = std::move(histogram);
     }
     // 1000 x 1000 cells make a document of some MB; beyond that nobody reads it
     if (labels.classes.size() <= 1000) {

@@ -303,6 +303,14 @@ private:
         return array;
     }
 
+    static double size_of(sj::value value, std::string_view key, const Place& place) {
+        const double size = number_of(value, key, place);
+        if (size < 0) {
+            place.fail("'" + std::string(key) + "' is negative");
+        }
+        return size;
+    }
+
     void image(sj::object& object, const Place& place) {
         const auto owner = static_cast<std::uint32_t>(images_.size());
         RawImage raw;
@@ -322,8 +330,13 @@ private:
             } else if (key == "attributes") {
                 seen.mark(3, "attributes", place);
                 add_attributes(take(field.value(), place), owner, set_.image_attributes, place);
-            } else if (!(key == "width") && !(key == "height") && !(key == "license") &&
-                       !(key == "flickr_url") && !(key == "coco_url") &&
+            } else if (key == "width") {
+                seen.mark(4, "width", place);
+                raw.image.width = size_of(take(field.value(), place), "width", place);
+            } else if (key == "height") {
+                seen.mark(5, "height", place);
+                raw.image.height = size_of(take(field.value(), place), "height", place);
+            } else if (!(key == "license") && !(key == "flickr_url") && !(key == "coco_url") &&
                        !(key == "date_captured")) {
                 const std::string name(take(field.unescaped_key(), place));
                 add_attribute(take(field.value(), place), name, owner, set_.image_attributes,

@@ -399,6 +399,7 @@ Evaluation evaluate_detection(const LabelledBoxes& set, const DetectedBoxes* ref
     Evaluation result;
     result.task = "detection";
     result.paired = reference != nullptr;
+    result.confidence = options.bootstrap.confidence;
     result.samples = set.images.size();
     if (set.images.empty() || set.categories.empty()) {
         throw Error(ErrorKind::input, "no images or no categories in the annotations", {},
@@ -427,6 +428,17 @@ Evaluation evaluate_detection(const LabelledBoxes& set, const DetectedBoxes* ref
     add_twelve(run, result.overall, base, all);
     for (const SliceSpec& spec : options.slices) {
         maker.add(spec);
+    }
+    std::vector<double> scores[2];
+    for (int s = 0; s < 2; ++s) {
+        const DetectedBoxes* side = s == 0 ? reference : &candidate;
+        for (std::size_t i = 0; side != nullptr && i < side->boxes.size(); ++i) {
+            scores[s].push_back(side->boxes[i].score);
+        }
+    }
+    if (Json histogram = score_histogram(scores[0], scores[1], reference != nullptr);
+        !histogram.is_null()) {
+        result.extra["scores"] = std::move(histogram);
     }
     if (set.areas_from_boxes > 0) {
         result.notes.push_back("area of " + std::to_string(set.areas_from_boxes) +

@@ -36,7 +36,8 @@ private:
 
 struct LabelledImage {
     std::int64_t id = 0;
-    std::string name;  ///< file_name, or the id as text
+    std::string name;              ///< file_name, or the id as text
+    double width = 0, height = 0;  ///< 0: the file does not say
 };
 
 struct LabelledCategory {

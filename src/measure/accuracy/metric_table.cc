@@ -114,6 +114,39 @@ const SliceResult* Evaluation::find_slice(std::string_view by, std::string_view 
     return found == slices.end() ? nullptr : &*found;
 }
 
+Json score_histogram(std::span<const double> reference, std::span<const double> candidate,
+                     bool paired) {
+    constexpr std::size_t bins = 20;
+    // scores of most models lie in [0, 1]; others get the range that they have
+    double low = 0, high = 1;
+    for (const auto& side : {reference, candidate}) {
+        for (const double score : side) {
+            low = std::min(low, score);
+            high = std::max(high, score);
+        }
+    }
+    if (reference.empty() && candidate.empty()) {
+        return nullptr;
+    }
+    const double width = (high - low) / static_cast<double>(bins);
+    const auto counts = [&](std::span<const double> scores) {
+        std::vector<std::uint64_t> count(bins, 0);
+        for (const double score : scores) {
+            ++count[std::min(bins - 1, static_cast<std::size_t>((score - low) / width))];
+        }
+        Json list = Json::array();
+        for (const std::uint64_t n : count) {
+            list.push_back(n);
+        }
+        return list;
+    };
+    Json json = Json::object({{"low", low}, {"width", width}, {"candidate", counts(candidate)}});
+    if (paired) {
+        json["reference"] = counts(reference);
+    }
+    return json;
+}
+
 Interval share_interval(std::uint64_t k, std::uint64_t n, double confidence) {
     Interval interval;
     if (n == 0) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,7 @@ struct SliceResult {
 struct Evaluation {
     std::string task;
     bool paired = false;
+    double confidence = 0.95;  ///< of all intervals
     std::uint64_t samples = 0;
     SliceResult overall;
     std::vector<SliceResult> slices;
@@ -74,6 +76,10 @@ struct Evaluation {
 
     const SliceResult* find_slice(std::string_view by, std::string_view value) const;
 };
+
+/// Score histogram of one or two sides in 20 equal bins: {"low", "width", "reference"?, "candidate"}; null when there is no score.
+Json score_histogram(std::span<const double> reference, std::span<const double> candidate,
+                     bool paired);
 
 /// Share `k` of `n` with its exact interval (Clopper and Pearson, by Boost.Math); NaN when n is 0.
 Interval share_interval(std::uint64_t k, std::uint64_t n, double confidence);

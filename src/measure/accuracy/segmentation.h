@@ -1,0 +1,30 @@
+// Semantic segmentation: intersection over union of classes, from label maps in npz, one picture at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/accuracy/metric_table.h"
+#include "measure/accuracy/slices.h"
+#include "measure/accuracy/weights.h"
+
+namespace requal::measure {
+
+struct SegmentationOptions {
+    BootstrapOptions bootstrap;
+    std::vector<SliceSpec> slices;    ///< `class` only: label maps have no attributes
+    std::int64_t ignore_label = 255;  ///< pixels of this label count nowhere
+};
+
+/// Files are .npz with one array of integers a picture, height x width, of the same names and shapes on all sides. Overall: miou (mean
+/// over classes that are labelled or predicted somewhere), pixel_accuracy; of class slices: iou. `n` is the number of pictures
+/// (that hold the class). Kept for each picture are its counts, never its pixels. Error(input) names the picture: other shapes,
+/// labels below 0 or above 65535, pictures that one side lacks. `candidate` empty: the labelled set is only counted.
+Evaluation evaluate_segmentation(const std::string& annotations,
+                                 const std::optional<std::string>& reference,
+                                 const std::optional<std::string>& candidate,
+                                 const SegmentationOptions& options);
+
+}  // namespace requal::measure

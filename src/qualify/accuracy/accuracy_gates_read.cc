@@ -1,0 +1,286 @@
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/rules.h"
+#include "qualify/accuracy/accuracy_gates.h"
+
+namespace requal::qualify {
+
+namespace {
+
+struct KindKey {
+    AccuracyGateKind kind;
+    std::string_view key;
+};
+constexpr KindKey kinds[] = {
+    {AccuracyGateKind::max_drop, "max_drop"},
+    {AccuracyGateKind::min_retention, "min_retention"},
+    {AccuracyGateKind::min_value, "min_value"},
+    {AccuracyGateKind::max_value, "max_value"},
+    {AccuracyGateKind::max_lost_share, "max_lost_share"},
+    {AccuracyGateKind::max_gross_share, "max_gross_share"},
+    {AccuracyGateKind::no_collapse, "no_collapse"},
+};
+
+bool about_flips(AccuracyGateKind kind) {
+    return kind == AccuracyGateKind::max_lost_share || kind == AccuracyGateKind::max_gross_share;
+}
+
+std::uint64_t count_at(const Yaml& map, std::string_view key, std::int64_t least) {
+    const Yaml& node = map.at(key);
+    const std::int64_t value = node.integer();
+    if (value < least) {
+        node.fail("a count from " + std::to_string(least) + " up is needed");
+    }
+    return static_cast<std::uint64_t>(value);
+}
+
+std::string text_at(const Yaml& map, std::string_view key) {
+    const Yaml& node = map.at(key);
+    std::string text = node.text();
+    if (text.empty()) {
+        node.fail("empty");
+    }
+    return text;
+}
+
+double share_at(const Yaml& map, std::string_view key) {
+    const Yaml& node = map.at(key);
+    const double value = node.number();
+    if (value < 0 || value > 1) {
+        node.fail("a number from 0 to 1 is needed");
+    }
+    return value;
+}
+
+bool decides_on_bound(const Yaml& map) {
+    const Yaml& node = map.at("decides_on");
+    const std::string word = node.text();
+    if (word != "bound" && word != "point") {
+        node.fail("'" + word + "' is neither bound nor point",
+                  "bound: the whole interval decides; point: the number alone (published rules)");
+    }
+    return word == "bound";
+}
+
+DataPart read_part(const Yaml& map) {
+    map.allow_keys({"name", "samples", "used_for"});
+    DataPart part;
+    part.where = map.where();
+    part.name = text_at(map, "name");
+    part.samples = count_at(map, "samples", 1);
+    for (const Yaml& use : map.at("used_for").items()) {
+        part.used_for.push_back(use.text());
+    }
+    return part;
+}
+
+void read_collapse(const Yaml& map, AccuracyGate& gate) {
+    map.allow_keys({"classes", "min_ap", "min_retention", "min_count"});
+    for (const Yaml& name : map.at("classes").items()) {
+        gate.classes.push_back(name.text());
+    }
+    if (gate.classes.empty()) {
+        map.fail("no class is named", "name the classes that may not collapse");
+    }
+    gate.min_ap = share_at(map, "min_ap");
+    gate.min_retention = share_at(map, "min_retention");
+    gate.min_count = count_at(map, "min_count", 1);
+}
+
+/// What gates of a file and of a preset have in common.
+void read_responsibility(const Yaml& map, AccuracyGate& gate) {
+    gate.where = map.where();
+    gate.part = text_at(map, "part");
+    gate.reference = text_at(map, "reference");
+    gate.expected_drop = map.number_or("expected_drop", gate.expected_drop);
+    gate.expected_flips = map.number_or("expected_flips", gate.expected_flips);
+    if (map.has("expected_reference")) {
+        gate.expected_reference = share_at(map, "expected_reference");
+    }
+}
+
+AccuracyGate read_gate(const Yaml& map) {
+    map.allow_keys({"id", "metric", "slice", "reference", "part", "set_by", "decides_on",
+                    "min_count", "expected_drop", "expected_flips", "expected_reference",
+                    "max_drop", "min_retention", "min_value", "max_value", "max_lost_share",
+                    "max_gross_share", "no_collapse"});
+    AccuracyGate gate;
+    read_responsibility(map, gate);
+    gate.id = text_at(map, "id");
+    gate.set_by = text_at(map, "set_by");
+    gate.by_bound = decides_on_bound(map);
+    int found = 0;
+    for (const KindKey& entry : kinds) {
+        if (const Yaml* node = map.find(entry.key)) {
+            ++found;
+            gate.kind = entry.kind;
+            if (entry.kind == AccuracyGateKind::no_collapse) {
+                read_collapse(*node, gate);
+            } else {
+                gate.limit = node->number();
+            }
+        }
+    }
+    if (found != 1) {
+        map.fail("a gate has exactly one limit",
+                 "give one of max_drop, min_retention, min_value, max_value, max_lost_share, "
+                 "max_gross_share, no_collapse");
+    }
+    if (gate.kind == AccuracyGateKind::no_collapse) {
+        gate.metric = map.text_or("metric", "ap50_95");
+        return gate;
+    }
+    gate.min_count = count_at(map, "min_count", 1);
+    if (!about_flips(gate.kind)) {
+        gate.metric = text_at(map, "metric");
+    } else if (map.has("metric")) {
+        map.at("metric").fail("a gate on flips has no metric");
+    }
+    if (const Yaml* slice = map.find("slice")) {
+        slice->allow_keys({"by", "value"});
+        gate.slice_by = text_at(*slice, "by");
+        gate.slice_value = text_at(*slice, "value");
+        if (about_flips(gate.kind) && gate.kind == AccuracyGateKind::max_gross_share) {
+            slice->fail("gross flips are counted overall only", "use max_lost_share in slices");
+        }
+    }
+    return gate;
+}
+
+void read_preset(const Yaml& map, const std::string& rules_folder,
+                 std::vector<AccuracyGate>& gates) {
+    map.allow_keys({"preset", "reference", "part", "min_count", "no_collapse", "expected_drop",
+                    "expected_flips", "expected_reference"});
+    const std::string name = text_at(map, "preset");
+    const Yaml rules = read_rules("accuracy-presets.yaml", rules_folder);
+    const Yaml* preset = nullptr;
+    for (const Yaml& entry : rules.at("presets").items()) {
+        if (entry.at("name").text() == name) {
+            preset = &entry;
+        }
+    }
+    if (preset == nullptr) {
+        map.at("preset").fail("there is no preset '" + name + "'",
+                              "rules/accuracy-presets.yaml names those there are");
+    }
+    AccuracyGate base;
+    read_responsibility(map, base);
+    base.set_by = preset->at("set_by").text();
+    base.source = preset->at("source").text() + " (" + preset->at("date").text() + ")";
+    base.by_bound = decides_on_bound(*preset);
+    for (const Yaml& entry : preset->at("gates").items()) {
+        AccuracyGate gate = base;
+        gate.id = name + "-" + entry.at("metric").text();
+        gate.metric = entry.at("metric").text();
+        gate.kind = AccuracyGateKind::max_drop;
+        gate.limit = entry.at("max_drop").number();
+        gate.min_count = count_at(map, "min_count", 1);
+        gates.push_back(std::move(gate));
+    }
+    if (preset->boolean_or("no_collapse", false)) {
+        // the preset asks for it and names neither classes nor limits: those are the user's
+        AccuracyGate gate = base;
+        gate.id = name + "-no-collapse";
+        gate.kind = AccuracyGateKind::no_collapse;
+        gate.metric = "ap50_95";
+        read_collapse(map.at("no_collapse"), gate);
+        gates.push_back(std::move(gate));
+    }
+}
+
+}  // namespace
+
+std::string_view name_of(AccuracyGateKind kind) {
+    return std::find_if(std::begin(kinds), std::end(kinds),
+                        [&](const KindKey& entry) { return entry.kind == kind; })
+        ->key;
+}
+
+Json AccuracyGate::criterion() const {
+    Json json = Json::object({{"kind", name_of(kind)},
+                              {"reference", reference},
+                              {"part", part},
+                              {"set_by", set_by},
+                              {"decides_on", by_bound ? "bound" : "point"},
+                              {"min_count", min_count}});
+    if (!metric.empty()) {
+        json["metric"] = metric;
+    }
+    if (!source.empty()) {
+        json["source"] = source;
+    }
+    if (kind == AccuracyGateKind::no_collapse) {
+        json["min_ap"] = min_ap;
+        json["min_retention"] = min_retention;
+    } else {
+        json["limit"] = limit;
+    }
+    return json;
+}
+
+const DataPart& AccuracyGates::part(const AccuracyGate& gate) const {
+    const auto found = std::find_if(parts.begin(), parts.end(),
+                                    [&](const DataPart& part) { return part.name == gate.part; });
+    if (found == parts.end()) {
+        throw Error(ErrorKind::input,
+                    "gate '" + gate.id + "' is on the part '" + gate.part +
+                        "', which the file does not describe",
+                    gate.where, "add it to parts");
+    }
+    return *found;
+}
+
+AccuracyGates read_accuracy_gates(const Yaml& file, const std::string& rules_folder) {
+    file.allow_keys({"schema", "parts", "slices", "gates"});
+    if (file.at("schema").text() != "accuracy-gates/1") {
+        file.at("schema").fail("not accuracy-gates/1");
+    }
+    AccuracyGates result;
+    for (const Yaml& part : file.at("parts").items()) {
+        result.parts.push_back(read_part(part));
+    }
+    if (const Yaml* slices = file.find("slices")) {
+        result.slices = measure::read_slices(*slices);
+    }
+    std::set<std::string> ids;
+    for (const Yaml& node : file.at("gates").items()) {
+        const std::size_t before = result.gates.size();
+        if (node.has("preset")) {
+            read_preset(node, rules_folder, result.gates);
+        } else {
+            result.gates.push_back(read_gate(node));
+        }
+        for (std::size_t i = before; i < result.gates.size(); ++i) {
+            const AccuracyGate& gate = result.gates[i];
+            if (!ids.insert(gate.id).second) {
+                node.fail("a second gate is called '" + gate.id + "'");
+            }
+            for (const std::string& use : result.part(gate).used_for) {
+                // whatever the part was used for, it is no longer independent of the engine
+                throw Error(ErrorKind::input,
+                            "gate '" + gate.id + "' is on the part '" + gate.part +
+                                "', which was used for " + use,
+                            node.where(), "decide on data that had no part in making the engine");
+            }
+        }
+    }
+    const bool by_class =
+        std::any_of(result.slices.begin(), result.slices.end(), [](const measure::SliceSpec& spec) {
+            return spec.size() == 1 && spec[0].kind == measure::SliceTerm::Kind::category;
+        });
+    const bool needs_class =
+        std::any_of(result.gates.begin(), result.gates.end(), [](const AccuracyGate& gate) {
+            return gate.kind == AccuracyGateKind::no_collapse || gate.slice_by == "class";
+        });
+    if (needs_class && !by_class) {
+        result.slices.push_back({measure::SliceTerm{}});
+    }
+    if (result.gates.empty()) {
+        file.at("gates").fail("no gate");
+    }
+    return result;
+}
+
+}  // namespace requal::qualify
