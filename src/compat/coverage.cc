@@ -105,6 +105,14 @@ void append(std::vector<std::string>& list, const std::vector<std::string>& more
             list.push_back(item);
 }
 
+/// "version, gpu" of lines such as "version: TensorRT version with its build".
+std::string axis_names(const std::vector<std::string>& lines) {
+    std::string names;
+    for (const std::string& line : lines)
+        names += (names.empty() ? "" : ", ") + line.substr(0, line.find(':'));
+    return names;
+}
+
 Entry cover_by(const RuleSet& rules, const Target& target, const Artefact& artefact,
                const Bytes& bytes) {
     Entry entry;
@@ -160,11 +168,12 @@ Entry cover_by(const RuleSet& rules, const Target& target, const Artefact& artef
     entry.artefact.clear();
     if (input)
         entry.why = {artefact.id + " is no engine: it is an input to a build"};
-    for (const std::string& axis : found.differs)
-        entry.why.push_back(artefact.id + " differs in " + axis +
+    if (!found.differs.empty())
+        entry.why.push_back(artefact.id + " differs in " + axis_names(found.differs) +
                             ", and nothing stated opens a route");
-    for (const std::string& axis : found.unknown)
-        entry.why.push_back(artefact.id + " does not state " + axis);
+    if (!found.unknown.empty())
+        entry.why.push_back(artefact.id + ": not stated, or not stated well enough, are " +
+                            axis_names(found.unknown));
     return entry;
 }
 

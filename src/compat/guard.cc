@@ -245,14 +245,21 @@ private:
             const auto stated = [&](const std::string& name) {
                 const std::size_t dot = name.find('.');
                 const Facts& facts = name.starts_with("built.") ? result_.built : result_.target;
-                return facts.contains(std::string_view(name).substr(dot + 1));
+                return word_of(facts, std::string_view(name).substr(dot + 1));
             };
+            const auto side = [](const std::string& name) {
+                return std::string(name.starts_with("built.") ? "of the engine"
+                                                              : "of this machine");
+            };
+            const auto left = stated(axis.same.left), right = stated(axis.same.right);
+            if (left && right)
+                return axis.meaning + ": whether '" + *left + "' " + side(axis.same.left) +
+                       " and '" + *right + "' " + side(axis.same.right) +
+                       " are the same is not known";
             std::string who;
-            for (const std::string* side : {&axis.same.left, &axis.same.right})
-                if (!stated(*side))
-                    who += (who.empty() ? "" : " and ") + std::string(side->starts_with("built.")
-                                                                          ? "of the engine"
-                                                                          : "of this machine");
+            for (const std::string* name : {&axis.same.left, &axis.same.right})
+                if (!stated(*name))
+                    who += (who.empty() ? "" : " and ") + side(*name);
             return axis.meaning + ": not known" + (who.empty() ? "" : " " + who);
         }
         return line;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/rules.h"
 #include "base/yaml.h"
 #include "compat/version.h"
@@ -394,15 +395,16 @@ RuleSet load_rules(const std::string& folder) {
 
 std::vector<std::string> check_rules(const std::string& folder) {
     std::vector<std::string> problems;
+    // a file that is not there is no mistake in a file
+    for (const char* name : {rules_file, stacks_file})
+        if (!folder.empty() && !file_exists(folder + "/" + name))
+            throw Error(ErrorKind::input, "no such file", folder + "/" + name,
+                        "give a folder of rule files");
     const auto read = [&](const char* name) -> std::optional<Yaml> {
         try {
             return read_rules(name, folder);
         } catch (const Error& error) {
-            // a file that is not there is no mistake in a file
-            if (error.where().find(name) == std::string::npos || !error.where().ends_with(name))
-                problems.push_back(error.what());
-            else
-                throw;
+            problems.push_back(error.what());
             return std::nullopt;
         }
     };

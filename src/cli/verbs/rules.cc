@@ -60,8 +60,9 @@ Result run_list(const Arguments& arguments, const Common& common) {
                         std::string(name_of(rule.certainty)),
                         rule.review_by + (is_overdue(rule, day) ? " OVERDUE" : ""), rule.says});
     }
-    result.text = table_text(rows) + std::to_string(list.size()) + " rules, " +
-                  std::to_string(overdue) + " past their review date\n";
+    result.text = table_text(rows) + std::to_string(list.size()) +
+                  (list.size() == 1 ? " rule, " : " rules, ") + std::to_string(overdue) +
+                  " past their review date\n";
     result.document["rules"] = std::move(list);
     return result;
 }
