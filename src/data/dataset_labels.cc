@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -223,43 +224,47 @@ private:
     void read_annotation(const Json& annotation, std::size_t index,
                          std::unordered_set<std::int64_t>& ids) {
         std::string where = part_.source.labels + ", annotations[" + std::to_string(index) + "]";
-        const auto id = annotation.is_object() ? id_of(annotation, "id") : std::nullopt;
-        const auto image = annotation.is_object() ? id_of(annotation, "image_id") : std::nullopt;
-        const auto category =
-            annotation.is_object() ? id_of(annotation, "category_id") : std::nullopt;
-        if (!id || !image || !category) {
+        // plain numbers: GCC takes optionals here for uninitialised
+        constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
+        std::array<std::int64_t, 3> numbers{none, none, none};
+        for (std::size_t i = 0; annotation.is_object() && i < numbers.size(); ++i) {
+            constexpr std::array<std::string_view, 3> keys{"id", "image_id", "category_id"};
+            numbers[i] = id_of(annotation, keys[i]).value_or(none);
+        }
+        const auto [id, image, category] = numbers;
+        if (id == none || image == none || category == none) {
             error("wrong-type", where, "is no annotation with id, image_id and category_id");
             return;
         }
-        where += " (id " + std::to_string(*id) + ")";
-        if (!ids.insert(*id).second) {
+        where += " (id " + std::to_string(id) + ")";
+        if (!ids.insert(id).second) {
             error("duplicate-id", where,
-                  "annotation id " + std::to_string(*id) + " is given a second time");
+                  "annotation id " + std::to_string(id) + " is given a second time");
             return;
         }
-        const auto sample = by_id_.find(*image);
+        const auto sample = by_id_.find(image);
         if (sample == by_id_.end()) {
             error("annotation-without-picture", where,
-                  "its image_id " + std::to_string(*image) + " is no usable picture");
+                  "its image_id " + std::to_string(image) + " is no usable picture");
             return;
         }
-        if (part_.category(*category) == nullptr) {
+        if (part_.category(category) == nullptr) {
             error("unknown-category", where,
-                  "category " + std::to_string(*category) + " is not among the categories");
+                  "category " + std::to_string(category) + " is not among the categories");
             return;
         }
         if (part_.task == Task::classification) {
             auto& label = part_.samples[sample->second].category_id;
-            if (label && *label != *category) {
+            if (label && *label != category) {
                 error("two-labels", where, "the picture has another class already");
             }
-            label = *category;
+            label = category;
             return;
         }
         LabelledObject object;
-        object.id = *id;
+        object.id = id;
         object.sample = sample->second;
-        object.category_id = *category;
+        object.category_id = category;
         if (!read_box(annotation, part_.samples[sample->second], object, where)) {
             return;
         }
