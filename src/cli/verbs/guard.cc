@@ -18,6 +18,23 @@ Json read_document(const std::string& path) {
     return parse_json(read_file(path, std::uint64_t{64} << 20U), path);
 }
 
+/// An error that does not say where is in `path`.
+template <typename Work>
+auto placed(const std::string& path, const Work& work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        if (!error.where().empty())
+            throw;
+        throw Error(error.kind(), error.message(), path, error.next());
+    }
+}
+
+Digest digest_in(const Json& manifest, const std::string& path) {
+    return placed(path,
+                  [&] { return parse_digest(manifest.at("engine").at("digest").as_string()); });
+}
+
 /// The version of the runtime as its runner tells it; empty where there is no runner or it does not start.
 std::string runtime_version(const std::string& product, const Json& manifest) {
     std::string toolchain = product == "openvino" ? "openvino:cpu" : product;
@@ -57,16 +74,19 @@ Result run_guard(const Arguments& arguments, const Common& common) {
         input.manifest = read_document(manifest_path);
         require_schema(input.manifest, "engine-manifest", 1, manifest_path);
         input.digest_matches =
-            compat::truth_of(digest_of_file(path) ==
-                             parse_digest(input.manifest.at("engine").at("digest").as_string()));
+            compat::truth_of(digest_of_file(path) == digest_in(input.manifest, manifest_path));
     }
-    const compat::Facts engine = compat::engine_facts(input.artefact, input.manifest, rules.tables);
+    const compat::Facts engine = placed(manifest_path.empty() ? path : manifest_path, [&] {
+        return compat::engine_facts(input.artefact, input.manifest, rules.tables);
+    });
     const std::string product = compat::word_of(engine, "product").value_or("");
     Json machine;
     if (const auto snapshot = arguments.optional_text("--as-machine")) {
         machine = *snapshot;
-        input.machine =
-            compat::machine_facts(read_document(*snapshot), product, rules.tables, *snapshot);
+        input.machine = placed(*snapshot, [&] {
+            return compat::machine_facts(read_document(*snapshot), product, rules.tables,
+                                         *snapshot);
+        });
     } else {
         machine = "this machine";
         const bool compared = input.digest_matches != compat::Truth::no;
