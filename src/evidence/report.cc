@@ -102,7 +102,7 @@ std::string figure(const std::string& svg, const std::string& table_html) {
 }
 
 std::string badge(const Json& verdict) {
-    const std::string word = verdict.as_string();
+    const std::string& word = verdict.as_string();
     switch (parse_verdict(word)) {
     case Verdict::pass:
         return "<span class=\"verdict pass\">\xe2\x9c\x93 pass</span>";

@@ -45,7 +45,7 @@ std::string type_name(std::uint64_t code) {
     return code < std::size(names) ? names[code] : "type " + std::to_string(code);
 }
 
-std::string operator_domain(std::string domain) {
+std::string operator_domain(const std::string& domain) {
     return domain.empty() ? "ai.onnx" : domain;
 }
 

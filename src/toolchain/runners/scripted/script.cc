@@ -168,8 +168,8 @@ double Wrong::number(std::string_view key, double fallback) const {
     return members.has(key) ? members.at(key).as_number() : fallback;
 }
 
-std::string Wrong::text(std::string_view key, std::string fallback) const {
-    return members.has(key) ? members.at(key).as_string() : std::move(fallback);
+std::string Wrong::text(std::string_view key, const std::string& fallback) const {
+    return members.has(key) ? members.at(key).as_string() : fallback;
 }
 
 const Wrong* Script::find(std::string_view kind) const {

@@ -33,7 +33,7 @@ struct Wrong {
     Json members;
     std::int64_t integer(std::string_view key, std::int64_t fallback) const;
     double number(std::string_view key, double fallback) const;
-    std::string text(std::string_view key, std::string fallback) const;
+    std::string text(std::string_view key, const std::string& fallback) const;
 };
 
 struct Script {

@@ -56,7 +56,10 @@ std::vector<const Tensor*> match_inputs(const std::vector<Port>& ports,
 
 void fix_shapes(std::vector<Port>& ports, const std::map<std::string, Shape>& shapes,
                 std::string_view prefix) {
-    for (const auto& [name, shape] : shapes) {
+    for (const auto& entry : shapes) {
+        // no structured binding: clang up to 15 does not let a lambda capture one
+        const std::string& name = entry.first;
+        const Shape& shape = entry.second;
         const auto where = "option " + std::string(prefix) + name;
         const auto port = std::find_if(ports.begin(), ports.end(),
                                        [&](const Port& item) { return item.name == name; });
