@@ -240,9 +240,6 @@ private:
             rule.document_version = set_.source(rule.sources.front())->version;
             rule.document_date = set_.source(rule.sources.front())->date;
         }
-        rule.document_version = item.text_or("document_version", rule.document_version);
-        if (item.has("date"))
-            rule.document_date = date(item, "date");
         rule.collected = collected_;
         rule.review_by = item.has("review_by") ? date(item, "review_by") : review_by_;
         check_rule(item, rule);
@@ -415,22 +412,44 @@ std::vector<std::string> check_rules(const std::string& folder) {
     return problems;
 }
 
+namespace {
+
+/// The date of a document; where it shows none, that of the newest dated document of the same product that is not newer by version.
+std::string date_of(const RuleSet& rules, const Source& source) {
+    if (!source.date.empty() || source.product.empty())
+        return source.date;
+    const auto version = parse_version(source.version);
+    std::string date;
+    for (const Source& other : rules.sources) {
+        const auto older = parse_version(other.version);
+        if (other.product == source.product && !other.date.empty() && version && older &&
+            at_least(exactly(*version), exactly(*older)) == Truth::yes)
+            date = std::max(date, other.date);
+    }
+    return date;
+}
+
+}  // namespace
+
 RuleSet as_of(const RuleSet& rules, const std::string& moment, std::string_view product) {
     RuleSet result = rules;
-    if (is_date(moment)) {
-        std::erase_if(result.rules, [&](const Rule& rule) {
-            return !rule.document_date.empty() && rule.document_date > moment;
-        });
-        return result;
-    }
-    const auto version = parse_version(moment);
-    if (!version)
+    const auto version = is_date(moment) ? std::nullopt : parse_version(moment);
+    if (!version && !is_date(moment))
         throw Error(ErrorKind::usage, "'" + moment + "' is neither a date nor a version", "--as-of",
                     "write 2026-10-20 or 11.3.0");
+    const auto is_later = [&](const std::string& key) {
+        const Source* source = rules.source(key);
+        if (!source)
+            return false;
+        if (!version)
+            return date_of(rules, *source) > moment;
+        const auto written = parse_version(source->version);
+        return source->product == product && written &&
+               newer(exactly(*written), exactly(*version)) == Truth::yes;
+    };
     std::erase_if(result.rules, [&](const Rule& rule) {
-        const auto written = parse_version(rule.document_version);
-        return rule.product == product && written &&
-               newer(*written, exactly(*version)) == Truth::yes;
+        return !rule.sources.empty() &&
+               std::all_of(rule.sources.begin(), rule.sources.end(), is_later);
     });
     return result;
 }

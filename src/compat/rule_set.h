@@ -84,8 +84,9 @@ std::vector<std::string> check_rules(const std::string& folder = {});
 RuleSet read_rule_set(const Yaml& rules, const Yaml& stacks,
                       std::vector<std::string>* problems = nullptr);
 
-/// The rules as they were known: without those whose document is newer. `as_of` is a date "2026-10-20" (documents without a date
-/// stay), or a version "11.3.0" (documents of `product` with a newer version go; all others stay). Error(usage) for anything else.
+/// The rules as they were known: without those of which every document is newer. `as_of` is a date "2026-10-20" (a document that shows
+/// none is as old as the dated ones of its product that its version is not older than, else it stays), or a version "11.3.0" (of
+/// documents of `product`; all others stay). Error(usage) for anything else.
 RuleSet as_of(const RuleSet& rules, const std::string& as_of,
               std::string_view product = "tensorrt");
 
