@@ -182,7 +182,16 @@ private:
     unsigned bits_ = 0;
 };
 
-/// A member that COCO does not define: number, flag, text.
+/// A member of a record that COCO does not define: numbers become attributes. Texts there are digests, dates and names of files as
+/// often as properties, so that they must stand below `attributes` to become tags.
+void add_number(sj::value value, const std::string& key, std::uint32_t owner, AttributeTable& table,
+                const Place& place) {
+    if (take(value.type(), place) == sj::json_type::number) {
+        table.add_number(table.number_name(key, place.text()), owner, number_of(value, key, place));
+    }
+}
+
+/// A member of `attributes`: number, flag, text.
 void add_attribute(sj::value value, const std::string& key, std::uint32_t owner,
                    AttributeTable& table, const Place& place) {
     switch (take(value.type(), place)) {
@@ -339,8 +348,7 @@ private:
             } else if (!(key == "license") && !(key == "flickr_url") && !(key == "coco_url") &&
                        !(key == "date_captured")) {
                 const std::string name(take(field.unescaped_key(), place));
-                add_attribute(take(field.value(), place), name, owner, set_.image_attributes,
-                              place);
+                add_number(take(field.value(), place), name, owner, set_.image_attributes, place);
             }
         }
         seen.need(0, "id", place);
@@ -410,7 +418,7 @@ private:
             } else if (!(key == "segmentation") && !(key == "ignore") && !(key == "keypoints") &&
                        !(key == "num_keypoints")) {
                 const std::string name(take(field.unescaped_key(), place));
-                add_attribute(take(field.value(), place), name, owner, set_.box_attributes, place);
+                add_number(take(field.value(), place), name, owner, set_.box_attributes, place);
             }
         }
         seen.need(0, "id", place);

@@ -85,8 +85,8 @@ struct DetectedBoxes {
 inline constexpr double largest_coordinate = 1e12;
 
 /// COCO annotations: `images`, `categories`, `annotations` in any order; polygons and masks are skipped (boxes are what is
-/// judged). Numbers beside COCO's own keys and those under `attributes` become attributes; true and strings there, and `tags`,
-/// become tags. Error(input) "FILE: annotation 17: ..." for ids given twice, unknown images and categories, negative sizes,
+/// judged). Numbers beside COCO's own keys and those under `attributes` become attributes; true and texts under `attributes`, and
+/// `tags`, become tags. Error(input) "FILE: annotation 17: ..." for ids given twice, unknown images and categories, negative sizes,
 /// numbers that are not finite, keys given twice, text cut short.
 LabelledBoxes read_coco_annotations(const std::string& path);
 
