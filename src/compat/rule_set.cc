@@ -209,8 +209,8 @@ private:
 
     void read_rule(const Yaml& item) {
         item.allow_keys({"id", "topic", "product", "group", "effect", "axis", "says", "needs",
-                         "when", "price", "exclusions", "next", "sources", "document_version",
-                         "date", "certainty", "review_by"});
+                         "when", "price", "exclusions", "next", "sources", "certainty",
+                         "review_by"});
         Rule rule;
         rule.where = item.where();
         rule.id = some_text(item, "id");
