@@ -19,6 +19,14 @@ std::string text_of(const Json& value) {
     return text;
 }
 
+/// A list with each item on a line of its own.
+std::string lines_of(const Json& list) {
+    std::string text;
+    for (const Json& item : list.as_array())
+        text += (text.empty() ? "" : "<br>") + text_of(item);
+    return text;
+}
+
 /// Colour and word: the word alone tells it, too.
 std::string badge(const std::string& status) {
     const char* style = status == "documented" || status == "covered-by-route" ? "pass"
@@ -83,7 +91,7 @@ std::string details(const Json& document) {
         html += "<tr><th>" + text_of(entry.at("id")) + "</th><td>" + text_of(entry.at("offer")) +
                 "</td>";
         for (const char* key : {"why", "conditions_met", "conditions_to_show", "price", "next"})
-            html += "<td>" + text_of(entry.at(key)) + "</td>";
+            html += "<td>" + lines_of(entry.at(key)) + "</td>";
         html += "</tr>\n";
     }
     return html + "</tbody></table>\n";
