@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/sample_list.h"
 #include "machine/host.h"
 
 namespace requal::measure {
@@ -109,11 +110,21 @@ std::unique_ptr<RunningSide> start_and_load(const Runnable& runnable, const RunO
     return std::make_unique<RunningSide>(runnable, start(runnable, options));
 }
 
+/// Of a file its bytes; of a folder the samples that it holds, as `data` describes them.
 Digest digest_of_path(const std::string& path) {
     if (!folder_exists(path)) {
         return digest_of_file(path);
     }
-    throw Error(ErrorKind::input, "is a folder", path);
+    std::vector<data::SavedSample> samples = data::list_samples(path, ".npz");
+    if (samples.empty()) {
+        samples = data::list_samples(path, ".npy");
+    }
+    return data::digest_of_samples(path, samples);
+}
+
+std::string folder_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
 }  // namespace
@@ -174,6 +185,9 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
     if (::stat(path.c_str(), &status) != 0) {
         throw_errno(errno, "read", path);
     }
+    if (S_ISDIR(status.st_mode)) {
+        return std::async(std::launch::async, digest_of_path, path).share();
+    }
     // Both sides are often one model: it is read once. A file that changed meanwhile is another key.
     using Key = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
     static std::mutex mutex;
@@ -191,6 +205,10 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
 
 RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner)
     : runnable_(std::move(runnable)), runner_(std::move(runner)), digest_(runnable_.spec.artefact) {
+    for (const std::string& name : toolchain::companions_of(runnable_.spec.artefact)) {
+        companions_.emplace_back(name, std::make_unique<DigestInBackground>(
+                                           path_inside(folder_of(runnable_.spec.artefact), name)));
+    }
     loaded_ = runner_->load(runnable_.spec.artefact, runnable_.spec.options);
 }
 
@@ -222,6 +240,13 @@ Json RunningSide::describe() const {
     result["artefact"] = Json::object({{"path", runnable_.spec.artefact},
                                        {"digest", digest_.get().text()},
                                        {"size_bytes", runnable_.size_bytes}});
+    if (!companions_.empty()) {
+        Json companions = Json::array();
+        for (const auto& [name, digest] : companions_) {
+            companions.push_back(Json::object({{"name", name}, {"digest", digest->get().text()}}));
+        }
+        result["artefact"]["companions"] = std::move(companions);
+    }
     result["facts"] = loaded_.facts();
     result["load_ms"] = static_cast<double>(loaded_.load_ns()) / 1e6;
     const std::uint64_t peak = runner_->peak_resident_bytes();

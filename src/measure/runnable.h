@@ -42,7 +42,8 @@ Runnable resolve_runnable(toolchain::RunnableSpec spec, std::string remote = {})
 /// The same from the text of a command-line argument.
 Runnable resolve_runnable(const std::string& argument, std::string remote = {});
 
-/// Digest of a file or, for a folder, of its sorted names and contents; read in the background, once a process for one path.
+/// Digest of a file or, for a folder, of the samples that it holds (data::digest_of_samples()); read in the background, once a
+/// process for one path.
 std::shared_future<Digest> digest_in_background(const std::string& path);
 
 /// A digest on its way; waits for it at destruction, so that no thread hashes while the process ends.
@@ -65,7 +66,8 @@ public:
     ~RunningSide() override;
 
     NamedTensors outputs(std::uint64_t index, const NamedTensors& inputs) override;
-    /// {"kind": "runner", "runnable", "toolchain", "version", "artefact": {"path", "digest", "size_bytes"}, "on", "facts",
+    /// {"kind": "runner", "runnable", "toolchain", "version", "artefact": {"path", "digest", "size_bytes", "companions":
+    /// [{"name", "digest"}] (external data, the .bin of an IR)}, "on", "facts",
     ///  "load_ms", "peak_resident_bytes"}; a member that is not known is left out.
     Json describe() const override;
 
@@ -78,6 +80,7 @@ private:
     std::unique_ptr<toolchain::Runner> runner_;
     toolchain::LoadedRunnable loaded_;
     DigestInBackground digest_;
+    std::vector<std::pair<std::string, std::unique_ptr<DigestInBackground>>> companions_;
 };
 
 /// One runnable on its way: the program can be started early (it loads nothing yet), then the artefact is loaded.

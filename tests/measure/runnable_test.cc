@@ -97,6 +97,19 @@ TEST_F(RunnableFile, DigestInBackground) {
     EXPECT_EQ(digest_in_background(path).get(), digest_of("abc"));
     file("a", "abcd");
     EXPECT_EQ(digest_in_background(path).get(), digest_of("abcd"));
+    // A folder: what `data` says of it, read anew each time.
+    write_npz_file(folder_.path() + "/1.npz", {{"x", Tensor(ElementType::float32, {1})}});
+    const auto described = [&] {
+        return data::inputs_from_path(folder_.path(), {{"x", ElementType::float32, {-1}}}, {})
+            .get()
+            ->describe()
+            .at("digest")
+            .as_string();
+    };
+    EXPECT_EQ(digest_in_background(folder_.path()).get().text(), described());
+    write_npz_file(folder_.path() + "/1.npz", {{"x", Tensor(ElementType::float32, {2})}});
+    EXPECT_EQ(digest_in_background(folder_.path()).get().text(), described());
+    EXPECT_THROW(digest_in_background(folder_.path() + "/nosuch"), Error);
 }
 
 }  // namespace
