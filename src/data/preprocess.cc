@@ -158,13 +158,13 @@ void fill(const std::vector<std::uint8_t>& pixels, const PreprocessSpec& spec, s
     }
 }
 
-/// OpenCV's weights for RGB to grey of 8 bits: (4899 R + 9617 G + 1868 B + 8192) >> 14.
+/// OpenCV's weights for RGB to grey of 8 bits: (9798 R + 19235 G + 3735 B + 16384) >> 15.
 std::vector<std::uint8_t> grey_of(const std::vector<std::uint8_t>& rgb) {
     std::vector<std::uint8_t> grey(rgb.size() / 3);
     for (std::size_t i = 0; i < grey.size(); ++i) {
         const std::uint32_t sum =
-            4899U * rgb[3 * i] + 9617U * rgb[3 * i + 1] + 1868U * rgb[3 * i + 2];
-        grey[i] = static_cast<std::uint8_t>((sum + 8192U) >> 14U);
+            9798U * rgb[3 * i] + 19235U * rgb[3 * i + 1] + 3735U * rgb[3 * i + 2];
+        grey[i] = static_cast<std::uint8_t>((sum + 16384U) >> 15U);
     }
     return grey;
 }

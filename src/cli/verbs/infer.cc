@@ -1,16 +1,22 @@
-// infer: runs inputs through one runnable and saves the outputs.
+// infer: runs inputs through one runnable and saves the outputs; pictures to detections.
 // rooms: base tensor data measure toolchain machine
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include "base/cancel.h"
 #include "base/document.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "data/draw.h"
 #include "measure/numerics/output_summary.h"
 #include "measure/numerics/output_writer.h"
+#include "measure/predict.h"
 #include "measure/runnable.h"
 
 namespace requal::cli {
@@ -29,9 +35,108 @@ std::string number_text(const Json& value) {
     return value.is_null() ? "-" : readable(value.as_number(), 5);
 }
 
-Result run_infer(const Arguments& arguments, const Common&) {
+/// What --preprocess and --decode ask for; nothing without them.
+std::optional<measure::PredictRequest> picture_request(const Arguments& arguments,
+                                                       const Common& common) {
+    if (!arguments.given("--preprocess")) {
+        for (const char* option : {"--decode", "--part", "--images", "--predictions", "--draw"}) {
+            if (arguments.given(option)) {
+                throw Error(ErrorKind::usage, "is for pictures, which need --preprocess", option,
+                            "give --preprocess SPEC");
+            }
+        }
+        return std::nullopt;
+    }
+    if (!arguments.given("--inputs") || arguments.given("--random")) {
+        throw Error(ErrorKind::usage, "needs --inputs with pictures", "--preprocess",
+                    "give a picture, a folder of pictures, COCO JSON or a dataset spec");
+    }
+    for (const char* option : {"--predictions", "--draw"}) {
+        if (arguments.given(option) && !arguments.given("--decode")) {
+            throw Error(ErrorKind::usage, "needs --decode", option, "give --decode SPEC");
+        }
+    }
+    if (arguments.given("--decode") && !arguments.given("--predictions") &&
+        !arguments.given("--draw")) {
+        throw Error(ErrorKind::usage, "gives results that go nowhere", "--decode",
+                    "give --predictions FILE or --draw DIR");
+    }
+    measure::PredictRequest request;
+    request.preprocess = data::read_preprocess(arguments.text("--preprocess"));
+    if (const auto decoder = arguments.optional_text("--decode")) {
+        request.decoder = data::read_decoder(*decoder);
+    }
+    request.threads = common.jobs > 0 ? static_cast<unsigned>(common.jobs)
+                                      : std::max(1U, std::thread::hardware_concurrency());
+    const std::string inputs = arguments.text("--inputs");
+    const std::string extension = std::filesystem::path(inputs).extension().string();
+    if (extension == ".json" || extension == ".csv" || extension == ".yaml" ||
+        extension == ".yml") {
+        const data::DataSetSpec dataset = data::read_dataset_spec(
+            inputs, arguments.optional_text("--images").value_or(std::string()));
+        request.samples = measure::pictures_of(
+            data::load_part(dataset, arguments.optional_text("--part").value_or(std::string())));
+    } else {
+        request.samples = measure::pictures_of(inputs);
+    }
+    return request;
+}
+
+/// Where decoded results go.
+class ResultsSink {
+public:
+    ResultsSink(const Arguments& arguments, const measure::PredictRequest& request)
+        : rules_(request.preprocess.rules), folder_(arguments.optional_text("--draw")) {
+        path_ = arguments.optional_text("--predictions");
+        if (path_) {
+            writer_.emplace(*path_);
+        }
+        if (folder_) {
+            make_folders(*folder_);
+        }
+    }
+    void add(const measure::PredictedPicture& picture) {
+        if (writer_) {
+            writer_->add(picture.sample.id, picture.predictions);
+        }
+        count_ += picture.predictions.detections.size() + picture.predictions.classes.size();
+        dropped_ += picture.predictions.dropped_not_finite;
+        if (folder_) {
+            data::Picture drawn = data::read_picture(picture.sample.path, rules_);
+            data::draw_detections(drawn, picture.predictions.detections);
+            std::string name = picture.sample.name;
+            std::replace(name.begin(), name.end(), '/', '_');
+            write_file_atomically(*folder_ + "/" + name + ".png", data::encode_png(drawn));
+        }
+    }
+    Json commit() {
+        Json result = Json::object();
+        result["count"] = count_;
+        result["dropped_not_finite"] = dropped_;
+        if (writer_) {
+            writer_->commit();
+            result["path"] = *path_;
+            result["digest"] = digest_of_file(*path_).text();
+        }
+        if (folder_) {
+            result["drawn_in"] = *folder_;
+        }
+        return result;
+    }
+
+private:
+    data::PictureRules rules_;
+    std::optional<std::string> folder_;
+    std::optional<std::string> path_;
+    std::optional<data::ResultsWriter> writer_;
+    std::uint64_t count_ = 0;
+    std::uint64_t dropped_ = 0;
+};
+
+Result run_infer(const Arguments& arguments, const Common& common) {
     const auto started = std::chrono::steady_clock::now();
     const data::InputRequest request = input_request(arguments);
+    const std::optional<measure::PredictRequest> pictures = picture_request(arguments, common);
     if (request.empty()) {
         throw Error(ErrorKind::usage, "no inputs are given", {},
                     "give --inputs PATH or --random N --seed S");
@@ -45,32 +150,58 @@ Result run_infer(const Arguments& arguments, const Common&) {
         writer.emplace(*folder, arguments.flag("--force"));
     }
     const std::unique_ptr<measure::RunningSide> side = opener.open_running();
-    const auto inputs = data::open_inputs(request, measure::ports_of(side->loaded()));
-
+    const std::vector<data::InputPort> ports = measure::ports_of(side->loaded());
     measure::OutputSummary summary;
-    {
+    std::uint64_t samples = 0;
+    Json inputs_description;
+    std::optional<ResultsSink> sink;
+    const auto use = [&](const std::string& name, const NamedTensors& inputs,
+                         const NamedTensors& outputs) {
+        summary.add(outputs);
+        if (writer) {
+            writer->add(name, data::digest_of_sample(inputs), outputs);
+        }
+    };
+    if (pictures) {
+        if (pictures->decoder) {
+            sink.emplace(arguments, *pictures);
+        }
+        measure::predict(*side, ports, *pictures, [&](const measure::PredictedPicture& picture) {
+            use(std::filesystem::path(picture.sample.name).stem().string(), picture.inputs,
+                picture.outputs);
+            if (sink) {
+                sink->add(picture);
+            }
+        });
+        samples = pictures->samples.size();
+        inputs_description = measure::describe_pictures(*pictures);
+    } else {
+        const auto inputs = data::open_inputs(request, ports);
         Progress progress("infer", inputs->size());
         for (std::uint64_t i = 0; i < inputs->size(); ++i) {
             const NamedTensors sample = inputs->sample(i);
-            const NamedTensors outputs = side->outputs(i, sample);
-            summary.add(outputs);
-            if (writer) {
-                writer->add(inputs->sample_name(i), data::digest_of_sample(sample), outputs);
-            }
+            use(inputs->sample_name(i), sample, side->outputs(i, sample));
             throw_if_cancelled();
             progress.advance();
         }
+        samples = inputs->size();
+        inputs_description = inputs->describe();
     }
 
     Result result;
     Json& document = result.document;
     document = new_document("infer", 1);
-    document["samples"] = inputs->size();
+    document["samples"] = samples;
     document["runnable"] = side->describe();
-    document["inputs"] = inputs->describe();
+    document["inputs"] = std::move(inputs_description);
     document["outputs"] = summary.to_json();
     if (writer) {
         document["saved"] = writer->commit(document.at("runnable"), document.at("inputs"));
+    }
+    if (sink) {
+        document["predictions"] = sink->commit();
+        document["predictions"]["decode"] = Json::object(
+            {{"path", pictures->decoder->path}, {"digest", pictures->decoder->digest.text()}});
     }
     const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - started;
@@ -85,11 +216,14 @@ Result run_infer(const Arguments& arguments, const Common&) {
                         std::to_string(output.at("nan").as_integer()),
                         std::to_string(output.at("inf").as_integer())});
     }
-    result.text = table_text(rows) + std::to_string(inputs->size()) +
-                  (inputs->size() == 1 ? " sample" : " samples") +
-                  (writer ? " saved in " + printable(document.at("saved").at("path").as_string())
-                          : std::string()) +
-                  "\n";
+    result.text =
+        table_text(rows) + std::to_string(samples) + (samples == 1 ? " sample" : " samples") +
+        (writer ? " saved in " + printable(document.at("saved").at("path").as_string())
+                : std::string()) +
+        (sink ? ", " + std::to_string(document.at("predictions").at("count").as_integer()) +
+                    " results"
+              : std::string()) +
+        "\n";
     return result;
 }
 
@@ -114,6 +248,28 @@ std::vector<Verb> verbs_infer() {
         {.name = "--force",
          .kind = ValueKind::flag,
          .help = "replaces saved outputs that are there already"},
+        {.name = "--preprocess",
+         .kind = ValueKind::path,
+         .help = "the inputs are pictures (a picture, a folder, COCO JSON, a CSV list or a dataset "
+                 "spec), prepared as this spec says",
+         .value_name = "SPEC"},
+        {.name = "--decode",
+         .kind = ValueKind::path,
+         .help = "turns outputs into detections or class scores as this spec says",
+         .value_name = "SPEC"},
+        {.name = "--predictions",
+         .kind = ValueKind::path,
+         .help = "writes the results as COCO results JSON",
+         .value_name = "FILE"},
+        {.name = "--draw",
+         .kind = ValueKind::path,
+         .help = "draws the detections on copies of the pictures (PNG)",
+         .value_name = "DIR"},
+        {.name = "--part", .help = "part of the dataset spec", .value_name = "NAME"},
+        {.name = "--images",
+         .kind = ValueKind::path,
+         .help = "folder of the pictures of a COCO or CSV file; else they lie beside it",
+         .value_name = "DIR"},
         {.name = "--on", .help = "runs on another machine", .value_name = "ssh://USER@HOST"},
         {.name = "--timeout",
          .kind = ValueKind::number,
@@ -123,7 +279,9 @@ std::vector<Verb> verbs_infer() {
     };
     verb.options.insert(verb.options.end(), own.begin(), own.end());
     verb.examples = {"requal infer model.onnx@onnxruntime:cpu --random 4 --seed 1 --shape "
-                     "x:1x3x320x320 --save golden"};
+                     "x:1x3x320x320 --save golden",
+                     "requal infer parts.onnx --inputs dataset.yaml --part test --preprocess "
+                     "preprocess.yaml --decode decoder.yaml --predictions detections.json"};
     verb.run = run_infer;
     return {verb};
 }
