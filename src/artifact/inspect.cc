@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/document.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace requal::artifact {
@@ -59,13 +60,67 @@ void add_members(std::string& text, const Json& object, const std::string& inden
     }
 }
 
+constexpr std::size_t files_shown = 100;
+
+// Size and digest of the files that belong to the artefact. A name that leaves its folder is not followed.
+Json describe_files(const std::string& path, const Recognised& found, bool with_digest,
+                    std::vector<std::string>& problems) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    Json files = Json::array();
+    for (const NamedFile& file : found.files) {
+        if (files.size() == files_shown) {
+            problems.push_back("only the first " + std::to_string(files_shown) +
+                               " of its files were looked at");
+            break;
+        }
+        Json entry = Json::object(
+            {{"name", file.name}, {"what", file.what}, {"size_bytes", Json()}, {"digest", Json()}});
+        try {
+            const std::string full = path_inside(folder, file.name);
+            entry["size_bytes"] = file_size(full);
+            if (with_digest)
+                entry["digest"] = digest_of_file(full).text();
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::input)
+                throw;
+            problems.push_back("its file '" + printable(file.name) +
+                               "' cannot be looked at: " + error.message());
+        }
+        files.push_back(std::move(entry));
+    }
+    return files;
+}
+
+// OpenVINO finds the weights by the name of the XML file: nothing in it names them.
+void add_weights_of_ir(const std::string& path, Recognised& found) {
+    const std::size_t slash = path.rfind('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (found.kind != "openvino-ir" || name.size() < 5 || name.substr(name.size() - 4) != ".xml")
+        return;
+    if (found.recorded.at("weight_bytes_needed").as_integer() > 0)
+        found.files.push_back({name.substr(0, name.size() - 4) + ".bin", "weights"});
+}
+
+void check_weights_of_ir(const Json& files, const Recognised& found,
+                         std::vector<std::string>& problems) {
+    if (found.kind != "openvino-ir" || files.size() != 1)
+        return;
+    const Json& size = files.as_array().front().at("size_bytes");
+    const Json& needed = found.recorded.at("weight_bytes_needed");
+    if (!size.is_null() && size.as_integer() < needed.as_integer())
+        problems.push_back("its weights have " + std::to_string(size.as_integer()) + " bytes, " +
+                           std::to_string(needed.as_integer()) + " are needed");
+}
+
 }  // namespace
 
 Json inspect_document(const std::string& path, bool with_digest) {
     const ByteSource source = ByteSource::open(path);
     if (source.size() == 0)
         throw Error(ErrorKind::input, "the file is empty", path, "give the artefact itself");
-    const Recognised found = recognise(source);
+    Recognised found = recognise(source);
+    add_weights_of_ir(path, found);
     Json document = new_document("inspect", 1);
     document["path"] = path;
     document["kind"] = found.kind;
@@ -73,6 +128,11 @@ Json inspect_document(const std::string& path, bool with_digest) {
     document["digest"] = with_digest ? Json(digest_of_file(path).text()) : Json();
     document["recorded"] = found.recorded;
     document["unknown"] = strings(found.unknown);
+    const std::string_view role = role_of_kind(found.kind);
+    document["role"] = role.empty() ? Json() : Json(role);
+    document["files"] = describe_files(path, found, with_digest, found.problems);
+    check_weights_of_ir(document["files"], found, found.problems);
+    document["asked"] = Json::array();
     document["problems"] = strings(found.problems);
     document["wrapper"] = found.wrapper;
     return document;
@@ -81,7 +141,10 @@ Json inspect_document(const std::string& path, bool with_digest) {
 std::string inspect_text(const Json& document) {
     const std::int64_t size = document.at("size_bytes").as_integer();
     std::string text = "path: " + printable(document.at("path").as_string()) + "\n";
-    text += "kind: " + document.at("kind").as_string() + "\n";
+    text += "kind: " + document.at("kind").as_string();
+    if (document.get("role").is_string())
+        text += " (" + document.at("role").as_string() + ")";
+    text += "\n";
     text += "size: " + std::to_string(size) + " bytes\n";
     if (document.at("digest").is_string())
         text += "digest: " + document.at("digest").as_string() + "\n";
@@ -94,6 +157,30 @@ std::string inspect_text(const Json& document) {
     if (document.at("recorded").size() > 0) {
         text += "recorded:\n";
         add_members(text, document.at("recorded"), "  ");
+    }
+    if (document.get("files").size() > 0) {
+        text += "its files:\n";
+        for (const Json& file : document.at("files").as_array())
+            text += "  " + printable(file.at("name").as_string()) + ": " +
+                    file.at("what").as_string() + ", " +
+                    (file.at("size_bytes").is_null()
+                         ? "not there"
+                         : std::to_string(file.at("size_bytes").as_integer()) + " bytes") +
+                    (file.at("digest").is_null() ? "" : ", " + file.at("digest").as_string()) +
+                    "\n";
+    }
+    if (document.get("asked").size() > 0) {
+        text += "asked:\n";
+        for (const Json& answer : document.at("asked").as_array()) {
+            text += "  " + printable(answer.at("program").as_string()) + " " +
+                    answer.at("question").as_string() + ": ";
+            if (answer.at("answer").is_object())
+                for (const auto& [key, value] : answer.at("answer").as_object())
+                    text += key + " " + line_text(value);
+            else
+                text += "no answer: " + printable(answer.at("why_not").as_string());
+            text += "\n";
+        }
     }
     if (document.at("unknown").size() > 0) {
         text += "not recorded: ";

@@ -1,5 +1,7 @@
 #include "artifact/recognise.h"
 
+#include <utility>
+
 namespace requal::artifact {
 
 Recognised recognise(const ByteSource& source) {
@@ -14,6 +16,42 @@ Recognised recognise(const ByteSource& source) {
     Recognised result = damaged ? std::move(*damaged) : Recognised();
     result.unknown.insert(result.unknown.begin(), "kind");
     return result;
+}
+
+std::optional<Recognised> recognise_inside(const ByteSource& source) {
+    for (const NamedRecogniser& recogniser : all_recognisers()) {
+        if (!recogniser.inside)
+            continue;
+        std::optional<Recognised> found = recogniser.recognise(source);
+        if (found && found->kind != "unknown")
+            return found;
+    }
+    return std::nullopt;
+}
+
+std::string_view role_of_kind(std::string_view kind) {
+    static constexpr std::pair<std::string_view, std::string_view> roles[] = {
+        {"onnx", "model"},
+        {"ort", "model"},
+        {"tflite", "model"},
+        {"openvino-ir", "model"},
+        {"torchscript", "model"},
+        {"ort-ep-context", "engine"},
+        {"tensorrt-plan", "engine"},
+        {"tensorrt-rtx-plan", "engine"},
+        {"openvino-blob", "engine"},
+        {"qnn-context", "engine"},
+        {"hailo-hef", "engine"},
+        {"torch-checkpoint", "checkpoint"},
+        {"safetensors", "checkpoint"},
+        {"calibration-cache", "build input"},
+        {"timing-cache", "build input"},
+        {"npz", "data"},
+    };
+    for (const auto& [name, role] : roles)
+        if (name == kind)
+            return role;
+    return "";
 }
 
 }  // namespace requal::artifact

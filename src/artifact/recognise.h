@@ -11,6 +11,13 @@
 
 namespace requal::artifact {
 
+/// A file that belongs to the artefact and stands beside it.
+struct NamedFile {
+    std::string
+        name;  ///< as the bytes name it: hostile, a path relative to the artefact's folder when it is honest
+    std::string what;  ///< "weights", "context"
+};
+
 /// What the bytes say.
 struct Recognised {
     std::string kind = "unknown";      ///< a kind of docs/formats/inspect.md
@@ -19,6 +26,7 @@ struct Recognised {
     std::vector<std::string>
         problems;  ///< damage: "cut off at byte 120", with kind "unknown" when it prevents recognition
     Json wrapper;  ///< what stands around the artefact (an object), null: nothing
+    std::vector<NamedFile> files = {};  ///< that the bytes name, 1000 at most
 };
 
 /// Looks at a few bytes; nullopt when this is nothing of its kind. Returns kind "unknown" with problems for bytes that begin as
@@ -28,6 +36,8 @@ using Recogniser = std::optional<Recognised> (*)(const ByteSource& source);
 struct NamedRecogniser {
     std::string_view name;
     Recogniser recognise;
+    bool inside =
+        false;  ///< also asked of what stands inside another artefact; never looks inside again itself
 };
 
 /// Each file src/artifact/recognisers/FILE.cc defines `std::vector<NamedRecogniser> recognisers_FILE()`; CMake collects the files.
@@ -35,6 +45,12 @@ std::vector<NamedRecogniser> all_recognisers();
 
 /// Asks all recognisers. At most one kind answers to any bytes; of damaged ones the first is kept.
 Recognised recognise(const ByteSource& source);
+
+/// Asks those that are for the inside of another artefact; nullopt when none knows it.
+std::optional<Recognised> recognise_inside(const ByteSource& source);
+
+/// What an artefact of this kind is for: "model", "engine", "checkpoint", "build input", "data", "" (unknown).
+std::string_view role_of_kind(std::string_view kind);
 
 /// The document inspect/1 of a file; without `with_digest` only a few bytes are read and `digest` is null.
 /// Error(input) for an empty file and for what is no regular file.

@@ -1,9 +1,12 @@
 // ONNX models, by walking the wire format of onnx.proto (field numbers: onnx/onnx.proto, ONNX 1.16 and later).
 // Protocol Buffers have no magic number: a model is what reads to its end as a ModelProto with an IR version and a graph.
+// Nodes EPContext hold another runtime's compiled engine, or name the file that does: their attributes are those of
+// docs/execution-providers/EP-Context-Design.md of microsoft/onnxruntime.
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "artifact/onnx_types.h"
 #include "artifact/recognise.h"
 #include "artifact/wire.h"
 
@@ -12,6 +15,7 @@ namespace requal::artifact {
 namespace {
 
 constexpr std::size_t list_limit = 1000;  // entries of one list that are shown
+constexpr std::size_t context_limit = 100;
 
 struct Port {
     std::string name;
@@ -29,21 +33,12 @@ struct Onnx {
     std::vector<Port> inputs, outputs;
     std::uint64_t input_count = 0, output_count = 0;
     std::set<std::string> initializer_names;
-    std::set<std::string> external_files;
+    std::set<std::string> external_files, context_files;
+    Json contexts = Json::array();
+    std::vector<std::string> problems;
     std::uint64_t nodes = 0, initializers = 0, external = 0, functions = 0, context_nodes = 0;
     bool graph = false;
 };
-
-std::string type_name(std::uint64_t code) {
-    static constexpr const char* names[] = {
-        "undefined",      "float32",  "uint8",        "int8",           "uint16",
-        "int16",          "int32",    "int64",        "string",         "bool",
-        "float16",        "float64",  "uint32",       "uint64",         "complex64",
-        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
-        "uint2",          "int2"};
-    return code < std::size(names) ? names[code] : "type " + std::to_string(code);
-}
 
 std::string operator_domain(const std::string& domain) {
     return domain.empty() ? "ai.onnx" : domain;
@@ -79,7 +74,7 @@ void read_type(const ByteSource& source, const WireField& field, Port& port) {
             for (WireReader tensor(source, kind); tensor.next(part);) {
                 if (part.number == 1) {
                     part.require_type(0);
-                    port.type = type_name(part.value);
+                    port.type = onnx_type_name(part.value);
                 } else if (part.number == 2) {
                     read_shape(source, part, port);
                 }
@@ -128,6 +123,67 @@ std::pair<std::string, std::string> read_entry(const ByteSource& source, const W
     return entry;
 }
 
+// Attributes of one EPContext node. `ep_cache_context` is the engine itself or the name of its file, as embed_mode says.
+Json read_context(const ByteSource& source, const WireField& node, Onnx& model) {
+    static constexpr std::string_view texts[] = {"ep_sdk_version",
+                                                 "hardware_architecture",
+                                                 "onnx_model_filename",
+                                                 "partition_name",
+                                                 "source",
+                                                 "notes"};
+    Json context = Json::object();
+    std::optional<WireField> cache;
+    std::int64_t embed_mode = 1;  // the operator's default
+    WireField attribute;
+    for (WireReader attributes(source, node); attributes.next(attribute);) {
+        if (attribute.number != 5)
+            continue;
+        std::string name;
+        std::int64_t number = 0;
+        std::optional<WireField> content;
+        WireField part;
+        for (WireReader parts(source, attribute); parts.next(part);) {
+            if (part.number == 1) {
+                name = wire_text(source, part, 200);
+            } else if (part.number == 3) {
+                part.require_type(0);
+                number = static_cast<std::int64_t>(part.value);
+            } else if (part.number == 4) {
+                part.require_type(2);
+                content = part;
+            }
+        }
+        if (name == "ep_cache_context")
+            cache = content;
+        else if (name == "embed_mode")
+            embed_mode = number;
+        else if (name == "main_context" || name == "max_size")
+            context[name] = number;
+        else if (content && std::find(std::begin(texts), std::end(texts), name) != std::end(texts))
+            context[name] = wire_text(source, *content, 1000);
+    }
+    context["embed_mode"] = embed_mode;
+    if (!cache)
+        return context;
+    if (embed_mode == 0) {
+        const std::string file = wire_text(source, *cache, 4096);
+        context["ep_cache_context"] = file;
+        if (model.context_files.size() < list_limit)
+            model.context_files.insert(file);
+        return context;
+    }
+    const ByteSource engine = source.part(cache->begin, cache->end - cache->begin);
+    Json inside = Json::object({{"size_bytes", Json(engine.size())}, {"kind", "unknown"}});
+    if (const auto found = recognise_inside(engine)) {
+        inside["kind"] = found->kind;
+        inside["recorded"] = found->recorded;
+        for (const std::string& problem : found->problems)
+            model.problems.push_back("the engine inside: " + problem);
+    }
+    context["inside"] = std::move(inside);
+    return context;
+}
+
 void read_node(const ByteSource& source, const WireField& field, Onnx& model) {
     std::string op, domain;
     WireField part;
@@ -138,8 +194,11 @@ void read_node(const ByteSource& source, const WireField& field, Onnx& model) {
             domain = wire_text(source, part, 200);
     }
     ++model.nodes;
-    if (op == "EPContext" && domain == "com.microsoft")
+    if (op == "EPContext" && domain == "com.microsoft") {
         ++model.context_nodes;
+        if (model.contexts.size() < context_limit)
+            model.contexts.push_back(read_context(source, field, model));
+    }
     std::string name = domain.empty() || domain == "ai.onnx" ? op : domain + ":" + op;
     if (model.operators.size() < list_limit || model.operators.contains(name))
         ++model.operators[name];
@@ -333,8 +392,28 @@ Recognised describe(const Onnx& model) {
         result.unknown.push_back("producer_name");
     if (model.opsets.empty())
         result.unknown.push_back("opsets");
-    if (result.kind == "ort-ep-context")
-        result.unknown.insert(result.unknown.end(), {"runtime_version", "device", "precision"});
+    for (const std::string& file : model.external_files)
+        result.files.push_back({file, "weights"});
+    if (result.kind == "onnx")
+        return result;
+    recorded["contexts"] = model.contexts;
+    for (const std::string& file : model.context_files)
+        result.files.push_back({file, "context"});
+    for (const std::string& problem : model.problems)
+        if (result.problems.size() < 20)
+            result.problems.push_back(problem);
+    if (model.context_nodes > model.contexts.size())
+        result.problems.push_back("only the first " + std::to_string(context_limit) +
+                                  " contexts are listed");
+    // these attributes are optional: the runtime that made the engine may not say what it was
+    for (const char* key : {"source", "ep_sdk_version", "hardware_architecture"}) {
+        const auto& contexts = model.contexts.as_array();
+        if (std::any_of(contexts.begin(), contexts.end(), [&](const Json& context) {
+                return !context.has(key) || context.at(key).as_string().empty();
+            }))
+            result.unknown.push_back(key);
+    }
+    result.unknown.push_back("precision");
     return result;
 }
 

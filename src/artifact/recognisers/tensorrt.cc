@@ -1,6 +1,11 @@
-// TensorRT and TensorRT-RTX plans. Of their header only this is known: bytes 0..3 hold the tag (`ftrt` or `vtrt`), 4..7 are zero in
-// the layout that was seen, 24..27 hold major, minor, patch and build (NVIDIA/TensorRT issue 3073; read from real files).
+// TensorRT and TensorRT-RTX plans. Of their header this is known: bytes 0..3 hold the tag (`ftrt` or `vtrt`), 4..7 are zero in the
+// one layout that is described, 24..27 hold major, minor, patch and build. Sources: printPlanVersion in
+// samples/common/sampleEngines.cpp of NVIDIA/TensorRT (v9.1 to v11.1) for `ftrt`; a plan that TensorRT-RTX 1.7.1.116 built for
+// `vtrt`, which also has the plan's size in bytes 16..23.
+//
+// Ultralytics writes a 4-byte little-endian size and a JSON document before the plan (ultralytics/engine/exporter.py).
 #include "artifact/recognise.h"
+#include "base/error.h"
 
 namespace requal::artifact {
 
@@ -31,6 +36,12 @@ std::optional<Recognised> recognise_plan(const ByteSource& source, std::string_v
         result.problems.push_back("bytes 4 to 7 are not zero: an unknown layout of the header");
         result.unknown.push_back("runtime_version");
     }
+    const std::uint64_t said = source.little_endian(16, 8).value_or(0);
+    if (tag == "vtrt" && said > source.size())
+        result.problems.push_back("bytes 16 to 23 are " + std::to_string(said) + ", " +
+                                  std::to_string(source.size()) +
+                                  " bytes are there: in plans that were seen both are equal, so "
+                                  "this one seems cut off");
     if (source.size() == header_bytes)
         result.problems.push_back("nothing follows the header");
     result.unknown.insert(result.unknown.end(),
@@ -46,10 +57,40 @@ std::optional<Recognised> recognise_tensorrt_rtx(const ByteSource& source) {
     return recognise_plan(source, "vtrt", "tensorrt-rtx-plan");
 }
 
+constexpr std::uint64_t metadata_limit = std::uint64_t{1} << 20;
+
+// Only where a plan follows: a size and a brace alone are no proof.
+std::optional<Recognised> recognise_wrapped(const ByteSource& source) {
+    const auto size = source.little_endian(0, 4);
+    if (!size || *size < 2 || *size > metadata_limit || source.view(4, 1) != "{" ||
+        *size + 4 >= source.size())
+        return std::nullopt;
+    const ByteSource inner = source.part(4 + *size);
+    std::optional<Recognised> plan = recognise_tensorrt(inner);
+    if (!plan)
+        plan = recognise_tensorrt_rtx(inner);
+    if (!plan)
+        return std::nullopt;
+    plan->wrapper = Json::object({{"kind", "ultralytics"}, {"plan_offset", Json(4 + *size)}});
+    try {
+        plan->wrapper["metadata"] =
+            parse_json(source.read(4, static_cast<std::size_t>(*size)), "metadata",
+                       {.size_bytes = metadata_limit, .depth = 20, .values = 100'000});
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::input)
+            throw;
+        plan->wrapper["metadata"] = Json();
+        plan->problems.push_back("the metadata before the plan cannot be read: " + error.message());
+    }
+    return plan;
+}
+
 }  // namespace
 
 std::vector<NamedRecogniser> recognisers_tensorrt() {
-    return {{"tensorrt", recognise_tensorrt}, {"tensorrt-rtx", recognise_tensorrt_rtx}};
+    return {{"tensorrt", recognise_tensorrt, true},
+            {"tensorrt-rtx", recognise_tensorrt_rtx, true},
+            {"ultralytics", recognise_wrapped}};
 }
 
 }  // namespace requal::artifact

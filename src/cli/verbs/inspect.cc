@@ -1,5 +1,6 @@
 // inspect: what an artefact is and what it records of itself.
 // rooms: artifact
+#include "artifact/ask.h"
 #include "artifact/recognise.h"
 #include "cli/verb.h"
 
@@ -9,8 +10,10 @@ namespace {
 
 Result run_inspect(const Arguments& arguments, const Common&) {
     Result result;
-    result.document =
-        artifact::inspect_document(arguments.text("FILE"), !arguments.flag("--no-digest"));
+    const std::string path = arguments.text("FILE");
+    result.document = artifact::inspect_document(path, !arguments.flag("--no-digest"));
+    if (!arguments.flag("--no-ask"))
+        artifact::ask_programs(result.document, path);
     result.text = artifact::inspect_text(result.document);
     return result;
 }
@@ -22,14 +25,20 @@ std::vector<Verb> verbs_inspect() {
     verb.name = "inspect";
     verb.summary =
         "says what an artefact is and what it records of itself, and what it does not record";
-    verb.description = "The kind is read from the bytes, never from the name. Only a few bytes are "
-                       "read unless the digest is wanted. What the "
-                       "artefact should tell but does not show is listed; nothing is guessed.";
+    verb.description =
+        "The kind is read from the bytes, never from the name. Only a few bytes are "
+        "read unless the digest is wanted. What the "
+        "artefact should tell but does not show is listed; nothing is guessed. Where "
+        "trtexec is in PATH it is asked for a plan's version, and its answer stands "
+        "apart, with its name.";
     verb.positionals = {
         {.name = "FILE", .kind = ValueKind::path, .help = "the artefact", .required = true}};
     verb.options = {{.name = "--no-digest",
                      .kind = ValueKind::flag,
-                     .help = "do not read the whole file for its digest"}};
+                     .help = "do not read the whole file for its digest"},
+                    {.name = "--no-ask",
+                     .kind = ValueKind::flag,
+                     .help = "do not ask programs on this machine that can tell more (trtexec)"}};
     verb.examples = {"requal inspect model.onnx", "requal inspect engine.plan --no-digest --json"};
     verb.run = run_inspect;
     return {verb};

@@ -1,0 +1,18 @@
+// Programs on this machine that can tell more of an artefact than its bytes. Their answers are theirs: each stands with who gave it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+
+namespace requal::artifact {
+
+/// Adds to the document inspect/1 of `path` what programs in PATH answer, under `asked[]`: {program, question, answer{} or null,
+/// why_not}. TensorRT plans: `trtexec --getPlanVersionOnly` (releases from 9.1; it reads the header and does not load the plan). An
+/// answer that contradicts the bytes becomes a problem. A program that is not there is not mentioned; one that fails, or has not
+/// answered after `deadline_ns`, is, and is killed. Throws nothing for what a program does.
+void ask_programs(Json& document, const std::string& path,
+                  std::int64_t deadline_ns = std::int64_t{20} * 1'000'000'000);
+
+}  // namespace requal::artifact
