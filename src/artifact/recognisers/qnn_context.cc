@@ -1,7 +1,7 @@
 // Qualcomm QNN context binaries. Nothing documents their layout: read from binaries that onnxruntime-qnn 2.7.0 (QAIRT 2.51) wrote for
 // two HTP targets. Bytes 0 to 15 are the 32-bit big-endian numbers 2, 3, 0, 1; then follow little-endian 64-bit sizes: of the
 // description, where the body begins, and of the body; the description is a FlatBuffer at byte 40. Its tables repeat the order of
-// QnnSystemContext_BinaryInfo: backend id (6 is HTP, QnnTypes of QAIRT), build id. The build id is also what ONNX Runtime writes as
+// QnnSystemContext_BinaryInfo: backendId (6 is HTP in QAIRT), buildId. The build id is also what ONNX Runtime writes as
 // ep_sdk_version beside such a binary.
 #include "artifact/flatbuffer.h"
 #include "artifact/recognise.h"
