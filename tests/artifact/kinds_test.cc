@@ -208,12 +208,12 @@ TEST(Kinds, hailo_hef) {
     EXPECT_EQ(found.kind, "hailo-hef");
     EXPECT_EQ(found.problems, std::vector<std::string>{});
     EXPECT_EQ(found.recorded.at("header_version"), Json(1));
-    EXPECT_EQ(found.recorded.at("architecture"), Json("HAILO8L"));
+    EXPECT_EQ(found.recorded.at("hw_arch"), Json("HAILO8L"));
     EXPECT_EQ(found.recorded.at("sdk_version"), Json("3.27.0"));
     EXPECT_EQ(found.recorded.at("checksum"), Json("crc32:11223344"));
     EXPECT_EQ(found.recorded.at("network_groups"), Json::array({"detector"}));
     EXPECT_EQ(found.recorded.at("extensions"), Json::array({"KO_RUN_ASAP"}));
-    EXPECT_EQ(of_file("hailo8.hef").recorded.at("architecture"), Json("HAILO8"));
+    EXPECT_EQ(of_file("hailo8.hef").recorded.at("hw_arch"), Json("HAILO8"));
     for (const char* name : {"v0.hef", "v1.hef", "v2.hef", "v3.hef"}) {
         EXPECT_EQ(of_file(name).problems, std::vector<std::string>{}) << name;
         EXPECT_EQ(of_file(name).recorded.at("sdk_version"), Json("3.27.0")) << name;
@@ -225,7 +225,7 @@ TEST(Kinds, hailo_hef) {
     std::string other = bytes_of("v3.hef");
     other[7] = 9;
     EXPECT_EQ(recognised(other).problems.at(0), "header version 9: an unknown layout");
-    EXPECT_FALSE(recognised(other).recorded.has("architecture"));
+    EXPECT_FALSE(recognised(other).recorded.has("hw_arch"));
 }
 
 TEST(Kinds, torch_checkpoint) {

@@ -77,7 +77,7 @@ void read_header(const ByteSource& source, const WireField& field, Recognised& r
             recorded["hef_version"] = part.value;
         }
     }
-    recorded["architecture"] = architecture_name(architecture);
+    recorded["hw_arch"] = architecture_name(architecture);
 }
 
 std::string group_name(const ByteSource& source, const WireField& field) {
@@ -141,7 +141,7 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
     if (version > 3) {
         result.problems.push_back("header version " + std::to_string(version) +
                                   ": an unknown layout");
-        result.unknown.insert(result.unknown.begin(), {"architecture", "sdk_version"});
+        result.unknown.insert(result.unknown.begin(), {"hw_arch", "sdk_version"});
         return result;
     }
     std::uint64_t after = 0;
@@ -172,7 +172,7 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
         result.problems.push_back("the description is damaged at byte " +
                                   std::to_string(malformed.offset) + ": " + malformed.what);
     }
-    for (const char* key : {"sdk_version", "architecture"})
+    for (const char* key : {"sdk_version", "hw_arch"})
         if (!recorded.has(key))
             result.unknown.insert(result.unknown.begin(), key);
     return result;
