@@ -1,5 +1,7 @@
 #include "artifact/flatbuffer.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace requal::artifact {

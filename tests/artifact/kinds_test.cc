@@ -1,6 +1,7 @@
 // Each kind of artefact by real or documented bytes (tests/artifact/README.md says which), and what is wrong with damaged ones.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>

@@ -64,6 +64,7 @@ def compare(requal, station, folder):
         ["inspect", "empty", "--json"],
         ["inspect", "fifo", "--json"],
         ["inspect", "absent", "--json"],
+        *(["inspect", str(file), "--json"] for file in sorted(DATA.iterdir()) if file.name not in ("tiny.onnx", "tiny.blob", "two.npz")),
     ):
         ours = run([requal, *words], cwd=folder)
         theirs = run([*station, *words], cwd=folder)

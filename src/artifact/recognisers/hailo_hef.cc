@@ -5,6 +5,8 @@
 //      8 unused bytes
 // and the description, a Protocol Buffers message. Sources: hef/hef_internal.hpp, hef/hef.cpp and hef.proto of hailo-ai/hailort
 // (4.x and 5.x). The checksum is shown; verifying it is HailoRT's.
+#include <algorithm>
+
 #include "artifact/recognise.h"
 #include "artifact/wire.h"
 #include "base/text.h"

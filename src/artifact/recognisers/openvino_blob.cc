@@ -6,6 +6,8 @@
 //   NPU plugin: an ELF file, then metadata that begins with a 32-bit version (major in the upper half) and, for major 2, three 16-bit
 //     numbers of the OpenVINO version; the 64-bit size of the ELF file and OVNPU end it. Source:
 //     src/plugins/intel_npu/src/plugin/include/metadata.hpp there. No such file was at hand.
+#include <algorithm>
+
 #include "artifact/recognise.h"
 #include "artifact/xml_scan.h"
 #include "base/text.h"

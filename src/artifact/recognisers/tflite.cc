@@ -1,6 +1,7 @@
 // TensorFlow Lite (LiteRT) models: a FlatBuffer with the identifier TFL3 in bytes 4 to 7.
 // Layout: tensorflow/compiler/mlir/lite/schema/schema.fbs of tensorflow/tensorflow (field numbers below are positions there).
 // `min_runtime_version` is a metadata buffer that the converter writes.
+#include <algorithm>
 #include <iterator>
 #include <map>
 

@@ -2,6 +2,8 @@
 // `constants.pkl` and `code/`. Layout: torch/serialization.py and caffe2/serialize/inline_container.h of pytorch/pytorch.
 // The older form is a row of pickles that begins with a magic number (torch/serialization.py, MAGIC_NUMBER, PROTOCOL_VERSION).
 // Pickles are programs: nothing here looks into one.
+#include <algorithm>
+
 #include "artifact/recognise.h"
 #include "artifact/zip_directory.h"
 #include "base/text.h"
