@@ -1,5 +1,5 @@
 // evaluate: task quality of one or two sets of predictions on a labelled set.
-// rooms: base measure_accuracy accuracy_gates
+// rooms: base tensor data measure toolchain machine measure_accuracy accuracy_gates
 #include <thread>
 
 #include "base/digest.h"
@@ -13,6 +13,7 @@
 #include "measure/accuracy/anomaly.h"
 #include "measure/accuracy/classification.h"
 #include "measure/accuracy/detection.h"
+#include "measure/accuracy/run_predictions.h"
 #include "measure/accuracy/segmentation.h"
 #include "qualify/accuracy/accuracy_plan.h"
 #include "qualify/accuracy/accuracy_plots.h"
@@ -116,7 +117,8 @@ struct Request {
     std::optional<std::string> candidate, reference;
     measure::BootstrapOptions bootstrap;
     std::vector<measure::SliceSpec> slices;
-    bool plan = false;  ///< only the labelled set is counted
+    bool plan = false;          ///< only the labelled set is counted
+    Json ran = Json::object();  ///< by side: what was run to get the predictions
 };
 
 Evaluation run_detection(const Arguments& arguments, const Request& request) {
@@ -186,6 +188,60 @@ Evaluation run_anomaly(const Arguments& arguments, const Request& request) {
                                      options);
 }
 
+/// Runs the runnables that are given instead of prediction files; the reference goes first. `scratch` is used without --save.
+void run_runnables(const Arguments& arguments, Request& request,
+                   std::optional<TemporaryFolder>& scratch) {
+    const std::pair<const char*, std::optional<std::string>*> sides[] = {
+        {"reference", &request.reference}, {"candidate", &request.candidate}};
+    for (const auto& [side, predictions] : sides) {
+        const std::string option = std::string("--") + side;
+        if (!arguments.given(option)) {
+            continue;
+        }
+        measure::PredictionRequest run;
+        run.runnable = arguments.text(option);
+        run.on = arguments.text("--on");
+        run.annotations = request.annotations;
+        run.images = arguments.text("--images");
+        run.preprocess = arguments.text("--preprocess");
+        run.decoder = arguments.text("--decoder");
+        run.side = side;
+        run.options.answer_timeout_ns =
+            static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+        if (!arguments.given("--save") && !scratch) {
+            scratch.emplace("requal-evaluate");
+        }
+        run.folder = arguments.given("--save") ? arguments.text("--save") : scratch->path();
+        request.ran[side] = measure::run_predictions(run);
+        *predictions = request.ran.at(side).at("path").as_string();
+    }
+}
+
+/// Options that stand for the same thing twice, or lack their companions.
+void check_runnables(const Arguments& arguments, const Request& request) {
+    for (const auto& [option, file] : {std::pair("--candidate", "--predictions"),
+                                       std::pair("--reference", "--reference-predictions")}) {
+        if (!arguments.given(option)) {
+            continue;
+        }
+        if (arguments.given(file) || request.plan) {
+            throw Error(ErrorKind::usage,
+                        request.plan ? "a plan runs nothing" : "one side is given twice", option,
+                        std::string("leave out ") + (request.plan ? option : file));
+        }
+        if (request.task != "detection") {
+            throw Error(ErrorKind::usage, "only detectors are run by this verb yet", option,
+                        std::string("write the predictions to a file and give ") + file);
+        }
+        for (const char* needed : {"--preprocess", "--decoder"}) {
+            if (!arguments.given(needed)) {
+                throw Error(ErrorKind::usage, "a runnable needs its specs", option,
+                            std::string("give ") + needed + " FILE");
+            }
+        }
+    }
+}
+
 Evaluation run_task(const Arguments& arguments, const Request& request) {
     if (request.task == "segmentation") {
         return run_segmentation(arguments, request);
@@ -219,10 +275,11 @@ Request request_of(const Arguments& arguments, const Common& common) {
                         "leave the predictions out");
         }
         request.bootstrap.replicates = 0;
-    } else if (!request.candidate) {
+    } else if (!request.candidate && !arguments.given("--candidate")) {
         throw Error(ErrorKind::usage, "no predictions", "--predictions",
-                    "give the candidate's predictions, or --plan");
+                    "give the candidate's predictions, or --candidate RUNNABLE, or --plan");
     }
+    check_runnables(arguments, request);
     return request;
 }
 
@@ -235,6 +292,9 @@ Json evaluation_json(const Arguments& arguments, const Request& request,
     document["candidate"] = file_json(*request.candidate);
     if (request.reference) {
         document["reference"] = file_json(*request.reference);
+    }
+    for (const auto& [side, ran] : request.ran.as_object()) {
+        document[side]["ran"] = ran;
     }
     document["overall"] = evaluation.overall.to_json();
     document["slices"] = Json::array();
@@ -320,6 +380,8 @@ Result run_evaluate(const Arguments& arguments, const Common& common) {
         gates = qualify::read_accuracy_gates(parse_yaml(read_file(*path), *path), common.rules);
         request.slices.insert(request.slices.end(), gates->slices.begin(), gates->slices.end());
     }
+    std::optional<TemporaryFolder> scratch;
+    run_runnables(arguments, request, scratch);
     const Evaluation evaluation = run_task(arguments, request);
     if (request.plan) {
         return plan_of(request, *gates, evaluation);
@@ -372,6 +434,30 @@ std::vector<Verb> verbs_evaluate() {
          .kind = ValueKind::path,
          .help = "the reference's predictions on the same samples",
          .value_name = "FILE"},
+        {.name = "--candidate",
+         .help = "runs this instead of reading predictions (detection)",
+         .value_name = "RUNNABLE"},
+        {.name = "--reference", .help = "runs this as the reference", .value_name = "RUNNABLE"},
+        {.name = "--preprocess",
+         .kind = ValueKind::path,
+         .help = "how pictures become inputs (preprocess/1)",
+         .value_name = "FILE"},
+        {.name = "--decoder",
+         .kind = ValueKind::path,
+         .help = "how outputs become detections (decoder/1)",
+         .value_name = "FILE"},
+        {.name = "--save",
+         .kind = ValueKind::path,
+         .help = "keeps the predictions of runnables here; an interrupted run goes on",
+         .value_name = "DIR"},
+        {.name = "--on",
+         .help = "runs the runnables on another machine",
+         .value_name = "ssh://USER@HOST"},
+        {.name = "--timeout",
+         .kind = ValueKind::number,
+         .help = "seconds that loading or one run may take",
+         .value_name = "SECONDS",
+         .fallback = "600"},
         {.name = "--slice",
          .help = "class, size, tags, tag=NAME or NUMBER=0,10,25; crossed with '*'",
          .value_name = "SLICE",
@@ -418,7 +504,7 @@ std::vector<Verb> verbs_evaluate() {
          .value_name = "DIR"},
         {.name = "--images",
          .kind = ValueKind::path,
-         .help = "folder of the pictures, for the flips among the plots",
+         .help = "folder of the pictures, for runnables and for the flips among the plots",
          .value_name = "DIR"},
         {.name = "--gallery",
          .kind = ValueKind::integer,
