@@ -248,7 +248,7 @@ std::string svg_of(const HistogramPlot& plot) {
     std::stable_sort(placed.begin(), placed.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     svg += markers_of(placed);
-    svg += axes(plot.x_label, "runs");
+    svg += axes(plot.x_label, plot.y_label);
     return svg + "</svg>\n";
 }
 

@@ -38,6 +38,7 @@ struct HistogramPlot {
     std::string title;
     std::string description;
     std::string x_label;
+    std::string y_label = "runs";  ///< what is counted
     double low = 0;
     double width = 0;  ///< 0: all in one value
     std::vector<std::uint64_t> counts;
