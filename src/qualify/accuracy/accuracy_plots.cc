@@ -163,6 +163,7 @@ public:
             plot.title = std::string("Scores of the ") + side;
             plot.description = "How often each range of scores occurs.";
             plot.x_label = "score";
+            plot.y_label = evaluation_.task == "detection" ? "boxes" : "samples";
             plot.low = scores.at("low").as_number();
             plot.width = scores.at("width").as_number();
             for (const Json& count : scores.at(side).as_array()) {
