@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "compat/findings.h"
+#include "compat/guard.h"
 #include "compat/version.h"
 
 namespace requal::compat {
@@ -41,6 +42,8 @@ Bytes read_bytes(const Identity& identity) {
         bytes.version = recorded.get("runtime_version").as_string();
     if (recorded.get("isa").is_string())
         bytes.isa = recorded.get("isa").as_string();
+    if (recorded.get("hw_arch").is_string())
+        bytes.soc = recorded.get("hw_arch").as_string();
     if (recorded.get("opsets").is_object() && recorded.get("opsets").get("ai.onnx").is_integer())
         bytes.opset = std::to_string(recorded.get("opsets").get("ai.onnx").as_integer());
     for (const Json& problem : document.at("problems").as_array())
@@ -53,8 +56,10 @@ std::vector<std::string> contradictions(const Artefact& artefact, const Bytes& b
     if (!bytes.at_hand)
         return found;
     const std::string name = artefact.id + ": ";
-    for (const std::string& problem : bytes.problems)
-        found.push_back(name + "the file is damaged: " + problem);
+    // of a file whose kind is known, problems say what its description leaves out
+    if (bytes.kind == "unknown")
+        for (const std::string& problem : bytes.problems)
+            found.push_back(name + "the file is damaged: " + problem);
     if (!artefact.kind.empty() && artefact.kind != bytes.kind)
         found.push_back(name + "stated as " + artefact.kind + ", the bytes are " + bytes.kind);
     if (!artefact.identity.digest.empty() && artefact.identity.digest != bytes.digest)
@@ -65,6 +70,9 @@ std::vector<std::string> contradictions(const Artefact& artefact, const Bytes& b
     if (a && b && same_numbers(*a, *b, 4) == Truth::no)
         found.push_back(name + "stated as built by " + *stated + ", the bytes say " +
                         bytes.version);
+    const auto soc = word_of(artefact.built, "soc");
+    if (soc && !bytes.soc.empty() && *soc != bytes.soc)
+        found.push_back(name + "stated as built for " + *soc + ", the bytes say " + bytes.soc);
     if (!artefact.opset.empty() && !bytes.opset.empty() && artefact.opset != bytes.opset)
         found.push_back(name + "stated as opset " + artefact.opset + ", the bytes say " +
                         bytes.opset);
@@ -85,12 +93,10 @@ Facts facts_with_bytes(const Artefact& artefact, const Bytes& bytes, const Table
     Facts facts = artefact.built;
     if (!bytes.at_hand)
         return facts;
-    static const std::map<std::string, std::string, std::less<>> products = {
-        {"tensorrt-plan", "tensorrt"},
-        {"tensorrt-rtx-plan", "tensorrt-rtx"},
-        {"openvino-blob", "openvino"}};
-    if (const auto known = products.find(bytes.kind); known != products.end())
-        facts.try_emplace("product", std::vector<std::string>{known->second});
+    if (const std::string product = product_of_kind(bytes.kind); !product.empty())
+        facts.try_emplace("product", std::vector<std::string>{product});
+    if (!bytes.soc.empty())
+        facts.try_emplace("soc", std::vector<std::string>{bytes.soc});
     if (!bytes.version.empty())
         facts.try_emplace("version", std::vector<std::string>{bytes.version});
     if (!bytes.isa.empty())

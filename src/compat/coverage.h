@@ -21,7 +21,7 @@ std::string_view name_of(Status status);
 /// What the bytes of an artefact say, where a file is at hand.
 struct Bytes {
     bool at_hand = false;
-    std::string kind, version, isa, opset, digest;
+    std::string kind, version, isa, soc, opset, digest;
     std::vector<std::string> problems;
 };
 /// Error(input|storage) when the file cannot be read. Reads the whole file only where a digest is stated.

@@ -288,8 +288,11 @@ Facts engine_facts(const artifact::Recognised& artefact, const Json& manifest,
     Facts facts;
     set(facts, "product", product_of_kind(artefact.kind));
     set(facts, "version", text_of(artefact.recorded, "runtime_version"));
-    if (artefact.kind == "hailo-hef")
+    if (artefact.kind == "hailo-hef") {
         set(facts, "soc", text_of(artefact.recorded, "hw_arch"));
+        if (parse_version(text_of(artefact.recorded, "sdk_version")))
+            set(facts, "version", text_of(artefact.recorded, "sdk_version"));
+    }
     if (!manifest.is_object()) {
         derive(facts, tables);
         return facts;

@@ -211,6 +211,19 @@ TEST(Guard, RtxAndSafetyBorrowNothing) {
            {Decision::cannot_tell, "GUARD-NO-RULE"});
 }
 
+TEST(Guard, HailoExecutables) {
+    artifact::Recognised hef;
+    hef.kind = "hailo-hef";
+    hef.recorded["hw_arch"] = "HAILO8";
+    Facts on = {{"soc", {"HAILO8L"}}, {"version", {"4.23.0"}}};
+    expect(judge(hef, {}, on), {Decision::refused, "HEF-8-ON-8L"});
+    on["soc"] = {"HAILO15H"};
+    expect(judge(hef, {}, on), {Decision::refused, "HEF-ARCH"});
+    // no rule between compiler and library was found, so nothing is promised
+    on["soc"] = {"HAILO8"};
+    expect(judge(hef, {}, on), {Decision::cannot_tell, "GUARD-UNKNOWN"});
+}
+
 TEST(Guard, Snapshots) {
     const Json snapshot = parse_json(R"({"schema": "snapshot/1",
       "device": {"model": "Jetson AGX Orin 64GB"}, "os": {"name": "linux", "architecture": "aarch64"},
