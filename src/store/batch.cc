@@ -54,6 +54,8 @@ struct Batch::Pending {
 Batch::Batch(Store& store) : store_(store) {
     if (!store.can_write())
         fail(EROFS, "write", store.layout().root);
+    make_folder(store.layout().tmp());
+    remove_left_overs(store.layout().tmp());
     // gc waits for this one: what is found here now must not be gone at the commit.
     shared_ = lock_file(store.layout().blob_lock(), false, "removes blobs from this store");
 }

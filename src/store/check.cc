@@ -272,7 +272,8 @@ private:
         guarded([&] {
             const Index present(path, Index::Open::read, format_.ledger);
             if (!present.has_tables()) {
-                damaged("the index is empty; run 'requal store rebuild'", path);
+                note("requal.db: empty, since the process that made it was killed; the next writer fills it");
+                return;
             }
             const std::string integrity = present.integrity();
             if (integrity != "ok")

@@ -66,6 +66,27 @@ void refuse_links(const Layout& layout) {
     }
 }
 
+/// What a killed writer left of a file that it was about to move into its place; with the write lock held there is no other.
+void remove_unfinished(const std::string& folder) {
+    for (const std::string& name : names_in(folder)) {
+        if (name.starts_with(".requal-") && name.ends_with(".tmp"))
+            ::unlink((folder + "/" + name).c_str());
+    }
+}
+
+/// A writer was killed between its change of the index and the seal. A changed byte is not taken for that.
+bool seal_is_old(const Layout& layout) {
+    try {
+        if (status_of(layout.seal()).kind == Kind::absent)
+            return true;
+        const std::uint64_t counter = Index::change_counter(layout.database());
+        return counter != UINT64_MAX &&
+               static_cast<std::uint64_t>(read_sealed(layout.seal()).at("changes").as_integer()) != counter;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> lowers_from_environment() {
@@ -195,19 +216,31 @@ void Store::catch_up(bool all_must_be_good) {
 }
 
 Index& Store::index() {
-    if (!behind())
+    if (!behind()) {
+        substitute_.reset();
         return *index_;
+    }
     if (!can_write_) {
         index_ = index_in_memory();
         return *index_;
     }
     const FileDescriptor lock = try_lock_file(layout_.lock(), true);
-    if (lock && behind()) {
+    if (!lock || !behind())
+        return substitute_ ? *substitute_ : *index_;
+    try {
         recover_ledger(layout_, format_.ledger);
         catch_up(true);
         write_seal(layout_);
+        substitute_.reset();
+        return *index_;
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::storage)
+            throw;
+        // Where nothing can be written reading still works; damage shows itself again here.
+        log_detail(error.what());
+        substitute_ = index_in_memory();
+        return *substitute_;
     }
-    return *index_;
 }
 
 std::optional<std::string> Store::find_blob(const Digest& digest) {
@@ -311,7 +344,11 @@ Writing::Writing(Store& store) : store_(store) {
         fail(EROFS, "write", store.layout_.root);
     lock_ = lock_file(store.layout_.lock(), true, "writes to this store");
     const Layout& layout = store.layout_;
+    store.substitute_.reset();
+    remove_unfinished(layout.root);
+    remove_unfinished(layout.ledgers());
     head_ = recover_ledger(layout, store.ledger_id());
+    changed_ = seal_is_old(layout);
     if (head_.offset == 0) {
         append({{"ledger-started",
                  Json::object({{"ledger", store.ledger_id()}, {"requal", program_version()}})}});

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import resource
 import shutil
 import signal
@@ -425,6 +426,40 @@ def without_waiting_the_second_caller_reports(folder):
     first.communicate(timeout=300)
     assert first.returncode == 0
     assert len(case.runs()) == 1
+
+
+@test
+def kill_9_at_random_moments_changes_nothing_in_the_end(folder):
+    """CI_FULL=1: 200 kills. After each the store is clean, and the call repeated ends with the same verdict and outputs."""
+    full = os.environ.get("CI_FULL", "0") not in ("", "0")
+    case = Case(folder, latency_ms=2)
+    begin = time.monotonic()
+    _, wanted, _ = case.qualify(0)
+    whole = time.monotonic() - begin
+    generator = random.Random(7)
+    killed = 0
+    for _ in range(200 if full else 8):
+        before = len(case.runs())
+        process = subprocess.Popen(case.command(case.protocol), env=case.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=generator.uniform(0, whole))
+        except subprocess.TimeoutExpired:
+            killed += 1
+            process.kill()
+            process.wait()
+        check = case.run(verb="store", protocol="check")
+        assert check.returncode == 0, check.stdout + check.stderr
+        _, record, _ = case.qualify(0)
+        assert record["verdict"] == wanted["verdict"]
+        assert record["samples"] == wanted["samples"]
+        digest = {file["role"]: file["digest"] for file in record["files"]}
+        assert digest["engine"] == next(file["digest"] for file in wanted["files"] if file["role"] == "engine")
+        listed = json.loads(case.run("--json", verb="run", protocol="list").stdout)
+        assert len(listed["runs"]) == len(case.runs()) <= before + 2 and not listed["unfinished"], listed
+        assert len({run["run"] for run in listed["runs"]}) == len(listed["runs"])
+    check = case.run(verb="store", protocol="check")
+    assert check.returncode == 0 and "note" not in check.stdout, check.stdout
+    print(f"  {killed} were killed in the middle")
 
 
 def steps_of(record):

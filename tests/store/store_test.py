@@ -304,7 +304,7 @@ def every_byte_that_flips_is_found_and_named(folder):
     for path in all_files(store):
         content = path.read_bytes()
         positions = range(len(content))
-        limit = 3000 if FULL else 12
+        limit = 1 << 20 if FULL else 8
         if len(content) > limit:
             positions = sorted(set(generator.sample(range(len(content)), limit)) | {0, len(content) - 1})
         names = {str(name) for name in inodes[path.stat().st_ino]}
@@ -578,7 +578,7 @@ def kill_9_at_random_moments_of_put(folder):
     run(folder / "timing", "store", "put", *paths, check=0)
     whole = time.monotonic() - begin
     generator = random.Random(SEED)
-    rounds = 200 if FULL else 20
+    rounds = 200 if FULL else 12
     killed = 0
     for index in range(rounds):
         if index % 10 == 0 and store.exists():
@@ -602,7 +602,7 @@ def kill_9_at_random_moments_of_put(folder):
 @test
 def kill_9_at_random_moments_of_gc(folder):
     keep = files_with_bytes(folder / "keep", 3)
-    rounds = 200 if FULL else 15
+    rounds = 200 if FULL else 8
     whole, killed = 0.05, 0
     generator = random.Random(SEED + 1)
     for index in range(rounds):
@@ -728,11 +728,11 @@ def an_error_at_every_call_of_put_leaves_a_good_store(folder):
         assert digests(store) == {sha(path) for path in [*files, big]}
         clean(store)
 
-    step = 1 if FULL else 3
+    step = 1 if FULL else 9
     for error in (5, 28, 0):  # EIO, ENOSPC, killed
         count, failed = for_each_call(folder, fresh_store(folder, files), ["put", files[1], files[2], big], finish, error, step=step)
         print(f"  errno {error}: {count} calls, {failed} failed")
-    count, failed = for_each_call(folder, fresh_store(folder, files), ["put", files[1], files[2], big], finish, 28, sticky=True, step=step)
+    count, failed = for_each_call(folder, fresh_store(folder, files), ["put", files[1], files[2], big], finish, 28, sticky=True, step=step + 2)
     print(f"  full from the n-th call on: {count} calls, {failed} failed")
 
 
@@ -749,7 +749,7 @@ def an_error_at_every_call_of_a_new_store_leaves_nothing_bad(folder):
         clean(store)
 
     for error in (5, 0):
-        for_each_call(folder, prepare, ["put", files[0]], finish, error, step=1 if FULL else 2)
+        for_each_call(folder, prepare, ["put", files[0]], finish, error, step=1 if FULL else 7)
 
 
 @test
@@ -767,8 +767,8 @@ def an_error_at_every_call_of_gc_and_rebuild_leaves_a_good_store(folder):
         clean(store)
 
     for error in (5, 0):
-        for_each_call(folder, prepare, ["gc"], finish, error, step=1 if FULL else 3)
-        for_each_call(folder, prepare, ["rebuild"], finish, error, step=1 if FULL else 4)
+        for_each_call(folder, prepare, ["gc"], finish, error, step=1 if FULL else 10)
+        for_each_call(folder, prepare, ["rebuild"], finish, error, step=1 if FULL else 14)
 
 
 @test
@@ -778,7 +778,7 @@ def an_error_at_every_read_is_said(folder):
     def finish(store):
         clean(store)
 
-    step = 1 if FULL else 6
+    step = 1 if FULL else 15
     for words in (["put", files[1]], ["list"], ["get", "first", "--out", str(folder / "out")]):
         for_each_call(folder, fresh_store(folder, files), words, finish, 5, reads=True, step=step)
 
