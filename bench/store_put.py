@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of the store beside the tools it is measured against, in one run on the same disk.
 
-    bench/store_put.py --program build/release/bin/requal [--folder DIR] [--mib 2048] [--files 100000]
+    bench/store_put.py --requal build/release/bin/requal [--folder DIR] [--mib 2048] [--files 100000]
 
 Prints for one large file: requal store put, openssl dgst -sha256, dd conv=fsync, and the ratio (at least 0.8 of the slower one), with the peak
 memory (below 50 MB); for many small files: putting (below 60 s) and listing them (below 200 ms).
@@ -28,7 +28,7 @@ def timed(command, **kwargs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True)
+    parser.add_argument("--requal", required=True)
     parser.add_argument("--folder")
     parser.add_argument("--mib", type=int, default=2048)
     parser.add_argument("--files", type=int, default=100_000)
@@ -53,7 +53,7 @@ def main():
                     seconds, _ = timed(["dd", f"if={large}", f"of={folder / 'copy'}", "bs=1M", "conv=fsync"])
                     (folder / "copy").unlink()
                 else:
-                    seconds, peak = timed([arguments.program, "store", "put", large, "--store", folder / "store"])
+                    seconds, peak = timed([arguments.requal, "store", "put", large, "--store", folder / "store"])
                     memory = max(memory, peak)
                     shutil.rmtree(folder / "store")
                 best[name] = min(best.get(name, 1e9), seconds)
@@ -70,9 +70,9 @@ def main():
             if index % 1000 == 0:
                 (many / str(index // 1000)).mkdir(parents=True)
             (many / str(index // 1000) / str(index)).write_bytes(index.to_bytes(8, "little") * 25)
-        put, peak = timed([arguments.program, "store", "put", "--recursive", many, "--store", folder / "store", "--quiet"])
-        listing = min(timed([arguments.program, "store", "list", "--blobs", "--store", folder / "store"])[0] for _ in range(5))
-        references = min(timed([arguments.program, "store", "list", "--store", folder / "store"])[0] for _ in range(5))
+        put, peak = timed([arguments.requal, "store", "put", "--recursive", many, "--store", folder / "store", "--quiet"])
+        listing = min(timed([arguments.requal, "store", "list", "--blobs", "--store", folder / "store"])[0] for _ in range(5))
+        references = min(timed([arguments.requal, "store", "list", "--store", folder / "store"])[0] for _ in range(5))
         print(f"{arguments.files} small files: put {put:.1f} s (below 60), peak memory {peak:.0f} MB; all blobs listed in {listing * 1000:.0f} ms (below 200), "
               f"references in {references * 1000:.0f} ms")
         missed += put >= 60

@@ -607,7 +607,7 @@ def kill_9_at_random_moments_of_gc(folder):
     generator = random.Random(SEED + 1)
     for index in range(rounds):
         store = folder / f"s{index}"
-        drop = files_with_bytes(folder / "drop", 60, seed=index)
+        drop = files_with_bytes(folder / "drop", 60, seed=100 + index)
         for number, path in enumerate(keep):
             run(store, "store", "put", path, "--name", f"k{number}", check=0)
         run(store, "store", "put", *drop, check=0)
