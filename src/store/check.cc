@@ -197,7 +197,8 @@ private:
         (void)previous;
         if (end.seq > 0)
             digests.push_back(end.digest);
-        expected.set_head(id, end, last_wall);
+        if (end.seq > 0)
+            expected.set_head(id, end, last_wall);
         ends_[id] = end;
         if (!head_good) {
             if (!torn.empty())
