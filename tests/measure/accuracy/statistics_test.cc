@@ -140,6 +140,44 @@ TEST(Resampling, AWeightIsARepeatedImage) {
     EXPECT_NEAR(by_weight.ar100, by_copies.ar100, 1e-12);
 }
 
+TEST(Resampling, ThreadsDoNotMatter) {
+    LabelledBoxes set;
+    DetectedBoxes found;
+    set.categories = {{1, "a"}, {2, "b"}, {3, "c"}};
+    for (std::uint32_t i = 0; i < 50; ++i) {
+        set.images.push_back({i, "x"});
+    }
+    for (std::uint32_t c = 0; c < 3; ++c) {
+        for (std::uint32_t i = 0; i < 50; ++i) {
+            LabelledBox object;
+            object.width = object.height = 20;
+            object.area = 400;
+            object.id = 1 + i + 50 * c;
+            object.image = i;
+            object.category = c;
+            set.boxes.push_back(object);
+            DetectedBox box;
+            box.x = i % (3 + c);
+            box.width = box.height = 20;
+            box.score = 1.0 / (1 + i % 7);
+            box.image = i;
+            box.category = c;
+            found.boxes.push_back(box);
+        }
+    }
+    DetectionOptions options;
+    options.bootstrap.replicates = 64;
+    options.slices = {parse_slice("class", "test")};
+    const auto run = [&](int threads) {
+        options.bootstrap.threads = threads;
+        const Evaluation result = evaluate_detection(set, &found, found, options);
+        return write_json(result.overall.to_json()) + write_json(result.slices.at(2).to_json());
+    };
+    const std::string alone = run(1);
+    EXPECT_EQ(run(4), alone);
+    EXPECT_EQ(run(64), alone);
+}
+
 TEST(Regions, TouchAtCorners) {
     const std::vector<std::uint8_t> mask = {1, 0, 0, 0,  //
                                             0, 1, 0, 1,  //
