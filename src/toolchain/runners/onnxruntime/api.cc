@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/text.h"
+#include "toolchain/runners/onnxruntime/library.h"
 #include "toolchain/runners/support/process_facts.h"
 
 namespace requal::toolchain::ort {
@@ -107,11 +108,11 @@ std::size_t end_of_source_place(std::string_view text, std::size_t start) {
 }
 
 void initialise_interface() {
-    const auto* base = OrtGetApiBase();
-    const auto* api = base->GetApi(ORT_API_VERSION);
+    const auto& entry = library_entry();
+    const auto* api = entry.GetApi(ORT_API_VERSION);
     if (!api)
         throw Error(ErrorKind::missing,
-                    std::string("ONNX Runtime ") + base->GetVersionString() +
+                    std::string("ONNX Runtime ") + entry.GetVersionString() +
                         " does not speak interface version " + std::to_string(ORT_API_VERSION) +
                         ", for which this runner was built",
                     "onnxruntime",
