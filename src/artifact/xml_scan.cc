@@ -10,6 +10,7 @@ constexpr std::size_t name_limit = 200;
 constexpr std::size_t value_limit = 65536;
 constexpr std::size_t attribute_limit = 200;
 constexpr std::size_t depth_limit = 200;
+constexpr std::uint64_t comment_limit = std::uint64_t{1} << 20;
 constexpr std::size_t text_limit = 1000;
 
 bool is_space(char c) {
@@ -49,7 +50,10 @@ bool XmlScanner::skip(std::string_view wanted) {
 }
 
 void XmlScanner::skip_past(std::string_view end) {
+    const std::uint64_t limit = at_ + comment_limit;
     while (at_ < source_.size()) {
+        if (at_ > limit)
+            fail("a comment longer than " + std::to_string(comment_limit) + " bytes");
         const std::string_view bytes = source_.view(at_, ByteSource::window_bytes);
         const std::size_t found = bytes.find(end);
         if (found != std::string_view::npos) {

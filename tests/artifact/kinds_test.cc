@@ -345,6 +345,26 @@ TEST(Kinds, context_with_its_engine_inside) {
     EXPECT_TRUE(has(found.unknown, "ep_sdk_version"));
 }
 
+TEST(Inspect, sparse_files_of_a_tebibyte_whatever_they_begin_with) {
+    TemporaryFolder folder;
+    const std::string file = folder.path() + "/sparse";
+    for (const std::string& head :
+         {std::string(1, '\0'), std::string("<?xml"), std::string("<!--"), std::string("<net"),
+          std::string("<net name='n' version='11'><layers>"), std::string("<compiled_blob a='"),
+          std::string("TRT-8510-MinMaxCalibration\n"), std::string("PK\3\4"), bytes_of("qnn.bin"),
+          bytes_of("v3.hef"), bytes_of("tiny.tflite"), bytes_of("tiny.ort"),
+          bytes_of("two.safetensors"), bytes_of("tiny.onnx"), bytes_of("ultralytics.engine"),
+          bytes_of("rtx.timing"), bytes_of("cached.blob")}) {
+        write_file_atomically(file, head);
+        std::filesystem::resize_file(file, std::uintmax_t{1} << 40);
+        const Json document = inspect_document(file, false);  // and ends soon
+        EXPECT_TRUE(document.at("kind").is_string());
+    }
+    write_file_atomically(file, std::string(1, '\0'));
+    std::filesystem::resize_file(file, std::uintmax_t{1} << 40);
+    EXPECT_EQ(inspect_document(file, false).at("kind"), Json("unknown"));
+}
+
 TEST(Inspect, weights_beside_the_ir) {
     TemporaryFolder folder;
     const std::string xml = folder.path() + "/net.xml";

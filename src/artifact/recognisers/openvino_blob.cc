@@ -100,12 +100,15 @@ std::optional<Recognised> recognise_npu(const ByteSource& source) {
     return result;
 }
 
+constexpr std::uint64_t header_limit = std::uint64_t{1} << 20;
+
 std::optional<Recognised> recognise_cached(const ByteSource& source) {
     if (source.view(0, 5) != "<?xml" && source.view(0, 14) != "<compiled_blob")
         return std::nullopt;
     XmlTag tag;
     try {
-        XmlScanner scanner(source);
+        const ByteSource header = source.part(0, header_limit);
+        XmlScanner scanner(header);
         if (!scanner.next(tag) || tag.name != "compiled_blob" || tag.kind != XmlTag::Kind::empty)
             return std::nullopt;
     } catch (const MalformedXml&) {

@@ -13,6 +13,8 @@ namespace requal::artifact {
 namespace {
 
 constexpr std::size_t list_limit = 1000;
+constexpr std::uint64_t read_limit = std::uint64_t{256}
+                                     << 20;  // a hundred times what large models need
 
 std::string safe(std::string_view text) {
     return is_utf8(text) ? std::string(text) : printable(text);
@@ -166,7 +168,8 @@ std::optional<Recognised> recognise_ir(const ByteSource& source) {
     Network network;
     bool began = false;
     try {
-        XmlScanner scanner(source);
+        const ByteSource bounded = source.part(0, read_limit);
+        XmlScanner scanner(bounded);
         Reader reader(network);
         for (XmlTag tag; scanner.next(tag);) {
             if (!began) {
@@ -176,6 +179,8 @@ std::optional<Recognised> recognise_ir(const ByteSource& source) {
                 began = true;
                 network.name = safe(tag.attribute("name"));
                 network.version = safe(tag.attribute("version"));
+                if (source.size() > read_limit)
+                    throw MalformedXml{read_limit, "larger than what is read"};
             }
             reader.tag(tag);
         }
