@@ -80,7 +80,12 @@ public:
             if (value == 0) {
                 fail(scale->number, "net-scale-factor is 0");
             }
-            said("values.std", shortest(1.0 / value), *scale);
+            // factor * (x - offset): without offsets the factor itself, else its inverse behind the mean
+            if (find("offsets") == nullptr) {
+                said("values.scale", scale->value, *scale);
+            } else {
+                said("values.std", shortest(1.0 / value), *scale);
+            }
         } else {
             known("values.std", "1", "nvinfer's default net-scale-factor is 1.0");
         }
@@ -393,7 +398,7 @@ private:
         put("input", "");
         put_map("decode", {"colour", "exif"});
         put_map("resize", {"mode", "width", "height", "interpolation", "rounding", "pad"});
-        put_map("values", {"divide", "mean", "std"});
+        put_map("values", {"divide", "scale", "mean", "std"});
         put("layout", "");
         put("type", "");
         parse_preprocess(result_.yaml, source_ + " (imported)");

@@ -2,9 +2,12 @@
 //   preprocess SPEC PICTURE OUT.npy     PICTURE may be .npy: pixels, height x width x 3, uint8
 //   pixels PICTURE OUT.npy              decoded, turned upright
 //   decode SPEC OUTPUTS.npz PLACEMENT OUT.json      PLACEMENT: eight numbers divided by commas
+//   time SPEC PICTURE SECONDS           milliseconds for decoding and preprocessing one picture from memory, the median
 // One line a job: "ok" with the placement, or "error" with kind and text.
-#include <fstream>
+#include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <span>
 #include <sstream>
 
 #include "base/error.h"
@@ -50,6 +53,27 @@ std::string run(const std::vector<std::string>& words) {
         std::copy(picture.rgb.begin(), picture.rgb.end(), target.begin());
         write_npy_file(words.at(2), tensor);
         return data::resizer_version();
+    }
+    if (words.at(0) == "time") {
+        const data::PreprocessSpec spec = data::read_preprocess(words.at(1));
+        const std::string bytes = read_file(words.at(2));
+        std::vector<double> times;
+        using Clock = std::chrono::steady_clock;
+        const Clock::time_point end =
+            Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                               std::chrono::duration<double>(std::stod(words.at(3))));
+        while (times.empty() || Clock::now() < end) {
+            const Clock::time_point start = Clock::now();
+            const data::PreparedInput ready = data::preprocess(
+                data::decode_picture(std::as_bytes(std::span(bytes)), spec.rules, "picture"), spec,
+                "picture");
+            const std::chrono::duration<double, std::milli> passed = Clock::now() - start;
+            times.push_back(passed.count());
+        }
+        std::nth_element(times.begin(),
+                         times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                         times.end());
+        return std::to_string(times[times.size() / 2]);
     }
     if (words.at(0) == "decode") {
         std::vector<std::int64_t> n;
