@@ -3,18 +3,39 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace requal::data {
+
+/// Bytes that are not filled with zeros first: a decoder writes every one.
+template <typename T>
+struct Unfilled : std::allocator<T> {
+    template <typename U>
+    struct rebind {
+        using other = Unfilled<U>;
+    };
+    template <typename U>
+    void construct(U* place) noexcept {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <typename U, typename... Values>
+    void construct(U* place, Values&&... values) {
+        ::new (static_cast<void*>(place)) U(std::forward<Values>(values)...);
+    }
+};
+using Pixels = std::vector<std::uint8_t, Unfilled<std::uint8_t>>;
 
 /// Decoded pixels: 3 channels (red, green, blue), 8 bits, row by row without gaps.
 struct Picture {
     std::int64_t width = 0;
     std::int64_t height = 0;
-    std::vector<std::uint8_t> rgb;  ///< 3 * width * height
+    Pixels rgb;  ///< 3 * width * height
 };
 
 /// What a rule does with something that pipelines treat differently.

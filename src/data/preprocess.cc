@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "data/resize.h"
 #include "tensor/half.h"
+#include "tensor/npy_header.h"
 
 namespace requal::data {
 
@@ -135,32 +136,38 @@ std::vector<std::array<T, 256>> tables_of(const PreprocessSpec& spec) {
 
 /// Pixels (interleaved, RGB or grey, of the input's size) into the tensor, with the order of colours and the layout of the spec.
 template <typename T>
-void fill(const std::vector<std::uint8_t>& pixels, const PreprocessSpec& spec, std::span<T> out) {
+void fill(const Pixels& pixels, const PreprocessSpec& spec, std::span<T> out) {
     const auto tables = tables_of<T>(spec);
     const auto channels = static_cast<std::size_t>(spec.channels());
     const std::size_t count = pixels.size() / channels;
-    for (std::size_t c = 0; c < channels; ++c) {
-        // the table belongs to the channel of the tensor, the pixel to that of the picture
-        const std::size_t from = spec.colour == Colour::bgr ? channels - 1 - c : c;
-        const std::array<T, 256>& table = tables[c];
-        const std::uint8_t* pixel = pixels.data() + from;
-        if (spec.layout == Layout::nchw) {
-            T* target = out.data() + c * count;
-            for (std::size_t i = 0; i < count; ++i) {
-                target[i] = table[pixel[i * channels]];
-            }
-        } else {
-            T* target = out.data() + c;
-            for (std::size_t i = 0; i < count; ++i) {
-                target[i * channels] = table[pixel[i * channels]];
-            }
+    const std::uint8_t* pixel = pixels.data();
+    if (channels == 1) {
+        for (std::size_t i = 0; i < count; ++i) {
+            out[i] = tables[0][pixel[i]];
         }
+        return;
+    }
+    // the table belongs to the channel of the tensor, the pixel to that of the picture
+    const std::size_t first = spec.colour == Colour::bgr ? 2 : 0;
+    const std::size_t last = 2 - first;
+    const T* const table0 = tables[0].data();
+    const T* const table1 = tables[1].data();
+    const T* const table2 = tables[2].data();
+    const bool planes = spec.layout == Layout::nchw;
+    const std::size_t step = planes ? 1 : 3;
+    T* const target0 = out.data();
+    T* const target1 = out.data() + (planes ? count : 1);
+    T* const target2 = out.data() + (planes ? 2 * count : 2);
+    for (std::size_t i = 0; i < count; ++i, pixel += 3) {
+        target0[i * step] = table0[pixel[first]];
+        target1[i * step] = table1[pixel[1]];
+        target2[i * step] = table2[pixel[last]];
     }
 }
 
 /// OpenCV's weights for RGB to grey of 8 bits: (9798 R + 19235 G + 3735 B + 16384) >> 15.
-std::vector<std::uint8_t> grey_of(const std::vector<std::uint8_t>& rgb) {
-    std::vector<std::uint8_t> grey(rgb.size() / 3);
+Pixels grey_of(const Pixels& rgb) {
+    Pixels grey(rgb.size() / 3);
     for (std::size_t i = 0; i < grey.size(); ++i) {
         const std::uint32_t sum =
             9798U * rgb[3 * i] + 19235U * rgb[3 * i + 1] + 3735U * rgb[3 * i + 2];
@@ -169,27 +176,49 @@ std::vector<std::uint8_t> grey_of(const std::vector<std::uint8_t>& rgb) {
     return grey;
 }
 
+/// The border around the resized picture.
+void fill_border(Pixels& canvas, const Placement& p, const PreprocessSpec& spec) {
+    const auto channels = static_cast<std::size_t>(spec.channels());
+    Pixels row(static_cast<std::size_t>(p.input_width) * channels);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        const std::size_t c = i % channels;
+        row[i] = spec.pad[spec.colour == Colour::bgr ? 2 - c : c];
+    }
+    const auto left = static_cast<std::size_t>(std::max<std::int64_t>(p.left, 0)) * channels;
+    const std::size_t right = left + static_cast<std::size_t>(p.new_width) * channels;
+    for (std::int64_t y = 0; y < p.input_height; ++y) {
+        std::uint8_t* target = canvas.data() + static_cast<std::size_t>(y) * row.size();
+        if (y < p.top || y >= p.top + p.new_height) {
+            std::memcpy(target, row.data(), row.size());
+        } else {
+            std::memcpy(target, row.data(), left);
+            std::memcpy(target + right, row.data() + right, row.size() - right);
+        }
+    }
+}
+
+/// True when the picture is the input already.
+bool in_place(const Placement& p) {
+    return p.new_width == p.picture_width && p.new_height == p.picture_height &&
+           p.input_width == p.new_width && p.input_height == p.new_height;
+}
+
 /// The picture resized and put in place: pixels of the input's size.
-std::vector<std::uint8_t> arranged(const std::vector<std::uint8_t>& pixels, const Placement& p,
-                                   const PreprocessSpec& spec, std::string_view source) {
+Pixels arranged(const Pixels& pixels, const Placement& p, const PreprocessSpec& spec,
+                std::string_view source) {
     const auto channels = static_cast<std::size_t>(spec.channels());
     const bool same = p.new_width == p.picture_width && p.new_height == p.picture_height;
-    if (same && p.input_width == p.new_width && p.input_height == p.new_height) {
-        return pixels;
-    }
     const auto area = [&](std::int64_t w, std::int64_t h) {
         return static_cast<std::size_t>(w) * static_cast<std::size_t>(h) * channels;
     };
     const bool cut = p.left < 0 || p.top < 0;
-    std::vector<std::uint8_t> canvas(area(p.input_width, p.input_height));
+    Pixels canvas(area(p.input_width, p.input_height));
     const std::size_t stride = static_cast<std::size_t>(p.input_width) * channels;
-    if (p.new_width < p.input_width || p.new_height < p.input_height) {
-        for (std::size_t i = 0; i < canvas.size(); ++i) {
-            const std::size_t c = i % channels;
-            canvas[i] = spec.pad[spec.colour == Colour::bgr ? 2 - c : c];
-        }
+    // a crop fills the input; so nothing is left unwritten
+    if (!cut && (p.new_width < p.input_width || p.new_height < p.input_height)) {
+        fill_border(canvas, p, spec);
     }
-    std::vector<std::uint8_t> whole;  // a crop needs the whole picture resized first
+    Pixels whole;  // a crop needs the whole picture resized first
     std::uint8_t* target = canvas.data();
     std::size_t target_stride = stride;
     if (cut) {
@@ -270,9 +299,10 @@ Placement place(std::int64_t width, std::int64_t height, const PreprocessSpec& s
         } else {
             scaled(std::max(static_cast<double>(spec.width) / w,
                             static_cast<double>(spec.height) / h));
-            p.new_width = std::max(p.new_width, spec.width);
-            p.new_height = std::max(p.new_height, spec.height);
         }
+        // rounding may not leave less than the crop takes
+        p.new_width = std::max(p.new_width, spec.width);
+        p.new_height = std::max(p.new_height, spec.height);
         p.left = -((p.new_width - spec.width) / 2);
         p.top = -((p.new_height - spec.height) / 2);
         break;
@@ -296,25 +326,31 @@ PreparedInput preprocess(const Picture& picture, const PreprocessSpec& spec,
     PreparedInput result;
     result.placement = place(picture.width, picture.height, spec, source);
     const Placement& p = result.placement;
-    const std::vector<std::uint8_t> pixels = spec.colour == Colour::grey
-                                                 ? arranged(grey_of(picture.rgb), p, spec, source)
-                                                 : arranged(picture.rgb, p, spec, source);
+    const Pixels grey = spec.colour == Colour::grey ? grey_of(picture.rgb) : Pixels();
+    const Pixels& whole = spec.colour == Colour::grey ? grey : picture.rgb;
+    const Pixels moved = in_place(p) ? Pixels() : arranged(whole, p, spec, source);
+    const Pixels& pixels = in_place(p) ? whole : moved;
     const Shape shape = spec.layout == Layout::nchw
                             ? Shape{1, spec.channels(), p.input_height, p.input_width}
                             : Shape{1, p.input_height, p.input_width, spec.channels()};
-    result.tensor = Tensor(spec.type, shape);
+    // every element is written: no zeros first
+    const RawBuffer buffer = allocate_raw(pixels.size() * size_of(spec.type));
+    result.tensor = Tensor(spec.type, shape, buffer.bytes(), buffer.data);
+    const auto values = [&]<typename T>(T) {
+        return std::span<T>(reinterpret_cast<T*>(buffer.data.get()), pixels.size());
+    };
     switch (spec.type) {
     case ElementType::float16:
-        fill(pixels, spec, result.tensor.mutable_values<std::uint16_t>());
+        fill(pixels, spec, values(std::uint16_t{}));
         break;
     case ElementType::uint8:
-        fill(pixels, spec, result.tensor.mutable_values<std::uint8_t>());
+        fill(pixels, spec, values(std::uint8_t{}));
         break;
     case ElementType::int8:
-        fill(pixels, spec, result.tensor.mutable_values<std::int8_t>());
+        fill(pixels, spec, values(std::int8_t{}));
         break;
     default:
-        fill(pixels, spec, result.tensor.mutable_values<float>());
+        fill(pixels, spec, values(float{}));
     }
     return result;
 }
