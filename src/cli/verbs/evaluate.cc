@@ -1,5 +1,7 @@
 // evaluate: task quality of one or two sets of predictions on a labelled set.
 // rooms: base tensor data measure toolchain machine measure_accuracy accuracy_gates
+#include <future>
+#include <map>
 #include <thread>
 
 #include "base/digest.h"
@@ -51,9 +53,22 @@ measure::BootstrapOptions bootstrap_options(const Arguments& arguments, const Co
     return options;
 }
 
-Json file_json(const std::string& path) {
-    return Json::object({{"path", path}, {"digest", digest_of_file(path).text()}});
-}
+/// Digests of large files take as long as reading them: they are made beside the work.
+class FileDigests {
+public:
+    void start(const std::string& path) {
+        if (digests_.count(path) == 0) {
+            digests_.emplace(path, std::async(std::launch::async, digest_of_file, path).share());
+        }
+    }
+    Json describe(const std::string& path) {
+        start(path);
+        return Json::object({{"path", path}, {"digest", digests_.at(path).get().text()}});
+    }
+
+private:
+    std::map<std::string, std::shared_future<Digest>> digests_;
+};
 
 std::string number(double value, int digits = 4) {
     return value == value ? readable(value, digits) : "-";
@@ -284,14 +299,14 @@ Request request_of(const Arguments& arguments, const Common& common) {
 }
 
 Json evaluation_json(const Arguments& arguments, const Request& request,
-                     const Evaluation& evaluation) {
+                     const Evaluation& evaluation, FileDigests& digests) {
     Json document = new_document("evaluate", 1);
     document["task"] = evaluation.task;
     document["samples"] = evaluation.samples;
-    document["annotations"] = file_json(request.annotations);
-    document["candidate"] = file_json(*request.candidate);
+    document["annotations"] = digests.describe(request.annotations);
+    document["candidate"] = digests.describe(*request.candidate);
     if (request.reference) {
-        document["reference"] = file_json(*request.reference);
+        document["reference"] = digests.describe(*request.reference);
     }
     for (const auto& [side, ran] : request.ran.as_object()) {
         document[side]["ran"] = ran;
@@ -337,7 +352,7 @@ void add_gates(Result& result, const qualify::AccuracyGates& gates, const Evalua
 
 /// What each gate needs; a gate that never can pass is refused.
 Result plan_of(const Request& request, const qualify::AccuracyGates& gates,
-               const Evaluation& evaluation) {
+               const Evaluation& evaluation, FileDigests& digests) {
     const auto plans = plan_accuracy(gates, [&](const qualify::AccuracyGate& gate,
                                                 const std::string& by, const std::string& value) {
         std::vector<std::pair<std::string, std::uint64_t>> counts;
@@ -350,7 +365,7 @@ Result plan_of(const Request& request, const qualify::AccuracyGates& gates,
     Result result;
     result.document = new_document("evaluate-plan", 1);
     result.document["task"] = evaluation.task;
-    result.document["annotations"] = file_json(request.annotations);
+    result.document["annotations"] = digests.describe(request.annotations);
     result.document["samples"] = evaluation.samples;
     result.document["gates"] = Json::array();
     std::vector<std::vector<std::string>> rows = {{"gate", "slice", "needed", "there", "basis"}};
@@ -382,15 +397,22 @@ Result run_evaluate(const Arguments& arguments, const Common& common) {
     }
     std::optional<TemporaryFolder> scratch;
     run_runnables(arguments, request, scratch);
+    FileDigests digests;
+    for (const auto& path :
+         {std::optional(request.annotations), request.candidate, request.reference}) {
+        if (path) {
+            digests.start(*path);
+        }
+    }
     const Evaluation evaluation = run_task(arguments, request);
     if (request.plan) {
-        return plan_of(request, *gates, evaluation);
+        return plan_of(request, *gates, evaluation, digests);
     }
     Result result;
-    result.document = evaluation_json(arguments, request, evaluation);
+    result.document = evaluation_json(arguments, request, evaluation, digests);
     result.text = report_text(evaluation, request.bootstrap.confidence);
     if (gates) {
-        result.document["gates_file"] = file_json(*arguments.optional_text("--gates"));
+        result.document["gates_file"] = digests.describe(*arguments.optional_text("--gates"));
         result.document["rules"] = describe_rules(common.rules);
         add_gates(result, *gates, evaluation);
     }

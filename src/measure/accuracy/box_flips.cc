@@ -38,16 +38,16 @@ class FlipFinder {
 public:
     FlipFinder(const LabelledBoxes& set, const DetectedBoxes& reference,
                const DetectedBoxes& candidate, double threshold)
-        : set_(set), sides_{&reference, &candidate} {
+        : labelled(set), detected{&reference, &candidate} {
         const auto decided = [&](const DetectedBox& box) { return box.score >= threshold; };
         objects_ = by_image(set.boxes, set.images.size(),
                             [](const LabelledBox& box) { return !box.crowd; });
         for (int s = 0; s < 2; ++s) {
-            decisions_[s] = by_image(sides_[s]->boxes, set.images.size(), decided);
-            found_by_[s].assign(set.boxes.size(), nobody);
+            decisions_[s] = by_image(detected[s]->boxes, set.images.size(), decided);
+            found_by[s].assign(set.boxes.size(), nobody);
             for (auto& list : decisions_[s]) {
                 std::stable_sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) {
-                    return sides_[s]->boxes[a].score > sides_[s]->boxes[b].score;
+                    return detected[s]->boxes[a].score > detected[s]->boxes[b].score;
                 });
             }
         }
@@ -68,31 +68,32 @@ public:
         double weight;         ///< how sure the side was that differs
     };
 
-    const LabelledBoxes& set_;
-    const DetectedBoxes* sides_[2];
-    std::vector<std::vector<std::uint32_t>> objects_, decisions_[2];
-    std::vector<std::uint32_t> found_by_[2];
+    const LabelledBoxes& labelled;
+    const DetectedBoxes* detected[2];
+    std::vector<std::uint32_t> found_by[2];
     std::uint64_t appeared = 0, disappeared = 0, class_changed = 0, pairs = 0;
     std::vector<Sample> samples;
 
 private:
+    std::vector<std::vector<std::uint32_t>> objects_, decisions_[2];
+
     void find_objects(int s, std::uint32_t i) {
         for (const std::uint32_t d : decisions_[s][i]) {
-            const DetectedBox& box = sides_[s]->boxes[d];
+            const DetectedBox& box = detected[s]->boxes[d];
             double reached = same_place;
             std::uint32_t best = nobody;
             for (const std::uint32_t g : objects_[i]) {
-                if (set_.boxes[g].category != box.category || found_by_[s][g] != nobody) {
+                if (labelled.boxes[g].category != box.category || found_by[s][g] != nobody) {
                     continue;
                 }
-                const double value = overlap(box, set_.boxes[g]);
+                const double value = overlap(box, labelled.boxes[g]);
                 if (value >= reached) {
                     reached = value;
                     best = g;
                 }
             }
             if (best != nobody) {
-                found_by_[s][best] = d;
+                found_by[s][best] = d;
             }
         }
     }
@@ -107,11 +108,11 @@ private:
                 if (partner[a] != nobody) {
                     continue;
                 }
-                const DetectedBox& box = sides_[0]->boxes[before[a]];
+                const DetectedBox& box = detected[0]->boxes[before[a]];
                 const LabelledBox place = as_object(box);
                 double reached = same_place;
                 for (std::uint32_t b = 0; b < after.size(); ++b) {
-                    const DetectedBox& other = sides_[1]->boxes[after[b]];
+                    const DetectedBox& other = detected[1]->boxes[after[b]];
                     if (taken[b] != 0 || (other.category == box.category) != same_class) {
                         continue;
                     }
@@ -133,7 +134,7 @@ private:
                                        i,
                                        nobody,
                                        {before[a], b},
-                                       std::min(box.score, sides_[1]->boxes[b].score)});
+                                       std::min(box.score, detected[1]->boxes[b].score)});
                 }
             }
         }
@@ -144,14 +145,17 @@ private:
                                    i,
                                    nobody,
                                    {before[a], nobody},
-                                   sides_[0]->boxes[before[a]].score});
+                                   detected[0]->boxes[before[a]].score});
             }
         }
         for (std::size_t b = 0; b < after.size(); ++b) {
             if (taken[b] == 0) {
                 ++appeared;
-                samples.push_back(
-                    {"appeared", i, nobody, {nobody, after[b]}, sides_[1]->boxes[after[b]].score});
+                samples.push_back({"appeared",
+                                   i,
+                                   nobody,
+                                   {nobody, after[b]},
+                                   detected[1]->boxes[after[b]].score});
             }
         }
     }
@@ -165,23 +169,23 @@ Json box_json(const LabelledBoxes& set, const DetectedBoxes& side, std::uint32_t
 }
 
 Json sample_json(const FlipFinder& finder, const FlipFinder::Sample& sample) {
-    const LabelledImage& image = finder.set_.images[sample.image];
+    const LabelledImage& image = finder.labelled.images[sample.image];
     Json entry =
         Json::object({{"change", sample.change}, {"sample", image.name}, {"image_id", image.id}});
     if (image.width > 0 && image.height > 0) {
         entry["size"] = Json::array({image.width, image.height});
     }
     if (sample.object != nobody) {
-        const LabelledBox& object = finder.set_.boxes[sample.object];
+        const LabelledBox& object = finder.labelled.boxes[sample.object];
         entry["object"] = Json::object(
             {{"id", object.id},
-             {"class", finder.set_.categories[object.category].name},
+             {"class", finder.labelled.categories[object.category].name},
              {"bbox", Json::array({object.x, object.y, object.width, object.height})}});
     }
     for (int s = 0; s < 2; ++s) {
         if (sample.box[s] != nobody) {
             entry[s == 0 ? "reference" : "candidate"] =
-                box_json(finder.set_, *finder.sides_[s], sample.box[s]);
+                box_json(finder.labelled, *finder.detected[s], sample.box[s]);
         }
     }
     return entry;
@@ -207,7 +211,7 @@ BoxFlips find_box_flips(const LabelledBoxes& set, const DetectedBoxes& reference
             continue;
         }
         ++result.objects;
-        const std::uint32_t before = finder.found_by_[0][g], after = finder.found_by_[1][g];
+        const std::uint32_t before = finder.found_by[0][g], after = finder.found_by[1][g];
         if ((before == nobody) == (after == nobody)) {
             continue;
         }

@@ -211,7 +211,7 @@ private:
             }
             SliceResult slice = start(with_class(spec, group.name, labels_.classes[c]), members);
             for (std::size_t m = 0; m < 3; ++m) {
-                const std::size_t o = 3 * c + m;
+                const std::size_t o = std::size_t{3} * c + m;
                 slice.metrics.push_back(
                     estimate(names[m], sides_[0] != nullptr ? &series[0][o] : nullptr, series[1][o],
                              slice.n, options_.bootstrap.confidence));

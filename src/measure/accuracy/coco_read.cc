@@ -145,7 +145,7 @@ std::array<double, 4> box_of(sj::value value, const Place& place) {
             ++count;
             break;
         }
-        box[count] = number_of(take(std::move(element), place), "bbox", place);
+        box[count] = number_of(take(element, place), "bbox", place);
         if (std::abs(box[count]) > largest_coordinate) {
             place.fail("'bbox' holds " + shortest(box[count]) + ", beyond 1e12");
         }
@@ -218,9 +218,8 @@ void add_tags(sj::value value, std::uint32_t owner, AttributeTable& table, const
         place.fail("'tags' is no array of texts");
     }
     for (auto element : array) {
-        table.add_tag(
-            table.tag_name(string_of(take(std::move(element), place), "tags", place), place.text()),
-            owner);
+        table.add_tag(table.tag_name(string_of(take(element, place), "tags", place), place.text()),
+                      owner);
     }
 }
 
@@ -242,7 +241,7 @@ template <typename Record>
 void each_record(sj::array array, std::string_view what, const std::string& path, Record record) {
     Place place{path, what, 0};
     for (auto element : array) {
-        sj::value value = take(std::move(element), place);
+        sj::value value = take(element, place);
         sj::object object;
         if (value.get_object().get(object) != simdjson::SUCCESS) {
             place.fail("not an object");
