@@ -19,8 +19,8 @@ struct Argument {
     std::string_view name;
     ValueKind kind = ValueKind::text;
     std::string_view help = {};
-    std::string_view value_name = {};   ///< shown in help: "FILE"
-    std::string_view fallback = {};     ///< default as text, shown in help
+    std::string_view value_name = {};  ///< shown in help: "FILE"
+    std::string_view fallback = {};    ///< default as text, shown in help
     bool required = false;
     bool repeated = false;
     std::vector<std::string_view> choices = {};
@@ -30,8 +30,8 @@ struct Argument {
 class Arguments {
 public:
     bool flag(std::string_view name) const;
-    bool given(std::string_view name) const;                    ///< the user wrote it
-    std::string text(std::string_view name) const;              ///< the fallback when not given
+    bool given(std::string_view name) const;        ///< the user wrote it
+    std::string text(std::string_view name) const;  ///< the fallback when not given
     std::optional<std::string> optional_text(std::string_view name) const;
     std::int64_t integer(std::string_view name) const;
     double number(std::string_view name) const;
@@ -43,13 +43,13 @@ public:
 
 /// The common options.
 struct Common {
-    std::string store;       ///< --store, $REQUAL_STORE or ".requal"
+    std::string store;  ///< --store, $REQUAL_STORE or ".requal"
     bool json = false;
     bool quiet = false;
     bool verbose = false;
     bool progress = true;
-    int jobs = 0;            ///< 0: number of cores
-    std::string rules;       ///< --rules DIR, empty: embedded
+    int jobs = 0;              ///< 0: number of cores
+    std::string rules;         ///< --rules DIR, empty: embedded
     std::string command_line;  ///< as given, for records
 };
 
@@ -57,15 +57,15 @@ struct Common {
 struct Result {
     ExitStatus status = ExitStatus::passed;
     Json document;
-    std::string text;        ///< printed to stdout without --json
+    std::string text;  ///< printed to stdout without --json
 };
 
 /// A verb, or a two-word verb ("store put": group "store", name "put").
 struct Verb {
     std::string_view name;
-    std::string_view group;               ///< empty for a one-word verb
-    std::string_view summary;             ///< one line
-    std::string_view description;         ///< more, for help and the man page
+    std::string_view group;        ///< empty for a one-word verb
+    std::string_view summary;      ///< one line
+    std::string_view description;  ///< more, for help and the man page
     std::vector<Argument> positionals;
     std::vector<Argument> options;
     std::vector<std::string_view> examples;

@@ -273,7 +273,8 @@ private:
         guarded([&] {
             const Index present(path, Index::Open::read, format_.ledger);
             if (!present.has_tables()) {
-                note("requal.db: empty, since the process that made it was killed; the next writer fills it");
+                note("requal.db: empty, since the process that made it was killed; the next writer "
+                     "fills it");
                 return;
             }
             const std::string integrity = present.integrity();

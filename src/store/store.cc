@@ -81,7 +81,8 @@ bool seal_is_old(const Layout& layout) {
             return true;
         const std::uint64_t counter = Index::change_counter(layout.database());
         return counter != UINT64_MAX &&
-               static_cast<std::uint64_t>(read_sealed(layout.seal()).at("changes").as_integer()) != counter;
+               static_cast<std::uint64_t>(read_sealed(layout.seal()).at("changes").as_integer()) !=
+                   counter;
     } catch (const Error&) {
         return false;
     }

@@ -86,7 +86,8 @@ private:
     Format format_;
     bool can_write_ = false;
     std::unique_ptr<Index> index_;
-    std::unique_ptr<Index> substitute_;  ///< in memory, where the index cannot be brought up (a full disk)
+    std::unique_ptr<Index>
+        substitute_;  ///< in memory, where the index cannot be brought up (a full disk)
     std::vector<std::unique_ptr<Store>> lowers_;
 };
 
