@@ -192,7 +192,7 @@ endfunction()
 
 function(_requal_room_label out)
   file(RELATIVE_PATH _path "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
-  string(REGEX REPLACE "^(tests|src|benchmarks)/([^/]*).*" "room:\\2" _label "${_path}")
+  string(REGEX REPLACE "^(tests|src|bench)/([^/]*).*" "room:\\2" _label "${_path}")
   set(${out} "${_label}" PARENT_SCOPE)
 endfunction()
 

@@ -77,7 +77,7 @@ def main():
     entries = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        folders = ("src", "tests", "benchmarks", "cmake") if options.tests or chosen else ("src",)
+        folders = ("src", "tests", "bench", "cmake") if options.tests or chosen else ("src",)
         ours = any(path.is_relative_to(ROOT / folder) for folder in folders)
         if ours and not path.is_relative_to(build) and path.suffix == ".cc" and (not chosen or str(path) in chosen):
             entries[path] = entry
