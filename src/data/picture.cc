@@ -20,7 +20,7 @@ constexpr std::uint64_t file_limit_bytes = std::uint64_t{512} << 20;
     }
     if (text.starts_with("GIF8")) {
         name = "a GIF, which can hold many frames";
-    } else if (text.starts_with("RIFF") && text.substr(8).starts_with("WEBP")) {
+    } else if (text.starts_with("RIFF") && text.find("WEBP") == 8) {
         name = "a WebP picture";
     } else if (text.starts_with("BM")) {
         name = "a BMP picture";
