@@ -17,7 +17,7 @@ struct Digest {
 
     std::string hex() const;   ///< 64 lower-case hex digits
     std::string text() const;  ///< "sha256:" + hex()
-    auto operator<=>(const Digest&) const = default;
+    auto operator<=>(const Digest&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Reads "sha256:HEX" or HEX (lower case, 64 digits); Error(input) otherwise.

@@ -181,7 +181,7 @@ private:
         Digest previous{};
         const Head end = scan_ledger(
             path, {},
-            [&](Record record) {
+            [&](const Record& record) {
                 ++report_.records;
                 // The digest of record n is what record n + 1 says of it; the last one's follows from the end of the scan.
                 if (record.seq > 0)

@@ -550,6 +550,7 @@ Digest Index::content_digest() const {
     for (const char* sql :
          {"SELECT id,seq,digest,offset,last_wall FROM ledgers ORDER BY 1",
           "SELECT * FROM records ORDER BY 1,2", "SELECT * FROM blobs ORDER BY 1",
+          // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
           "SELECT ledger,seq,name,kind,tags,digest,size,files,summary,time,current FROM refs "
           "ORDER BY ledger,seq,name,digest,kind,tags,current,files,summary",
           "SELECT * FROM works ORDER BY 1", "SELECT * FROM steps ORDER BY 1,2",
