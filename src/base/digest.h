@@ -17,6 +17,7 @@ struct Digest {
 
     std::string hex() const;   ///< 64 lower-case hex digits
     std::string text() const;  ///< "sha256:" + hex()
+
     auto operator<=>(const Digest&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

@@ -39,7 +39,7 @@ void catch_up_ledger(const Layout& layout, Index& index, const std::string& id,
     std::string torn;
     const Head end = scan_ledger(
         path, known,
-        [&](Record record) {
+        [&](const Record& record) {
             last_wall = wall_of(record);
             index.apply(id, record);
         },
