@@ -232,6 +232,8 @@ void throw_clean(const Ort::Exception& exception, Phase phase, const std::string
         break;
     case ORT_FAIL:
     case ORT_RUNTIME_EXCEPTION:
+        if (phase == Phase::load && text.find("no CUDA-capable device") != std::string_view::npos)
+            kind = ErrorKind::missing;
         if (phase == Phase::load && blames_model(text))
             kind = ErrorKind::input;
         break;

@@ -315,6 +315,7 @@ Json OrtSession::facts() const {
         Json::object({{"requested", settings_.precision},
                       {"executed", "unknown"},
                       {"learned_by", "nothing: a profile names the types that each node ran on"}});
+    note_tf32(settings_, result["precision"]);
     if (!placed_.empty()) {
         Json counts = Json::object();
         std::uint64_t total = 0;
@@ -354,6 +355,7 @@ Json OrtSession::profile(const NamedTensors& inputs) {
     session_ = std::move(plain);
     auto profile = read_profile(read_file(file), profiled_runs);
     profile.document["precision"]["requested"] = settings_.precision;
+    note_tf32(settings_, profile.document["precision"]);
     placed_ = profile.nodes_by_provider;
     placement_source_ = "profile";
     return profile.document;

@@ -197,13 +197,24 @@ Ort::SessionOptions session_options(const Settings& settings) {
         return with_provider(settings, std::move(options));
     } catch (const Ort::Exception& exception) {
         const auto message = clean_message(exception.what());
-        if (exception.GetOrtErrorCode() == ORT_INVALID_ARGUMENT &&
-            !settings.provider_options.empty())
+        // the code is FAIL for a wrong option as for a missing library
+        if (!settings.provider_options.empty() &&
+            (exception.GetOrtErrorCode() == ORT_INVALID_ARGUMENT ||
+             message.find("provider option") != std::string::npos))
             throw Error(ErrorKind::input, message, std::string(settings.provider.toolchain));
         throw Error(ErrorKind::missing,
                     "the " + std::string(settings.provider.name) + " cannot be loaded: " + message,
                     std::string(settings.provider.toolchain));
     }
+}
+
+void note_tf32(const Settings& settings, Json& precision) {
+    if (settings.provider.name != "CUDAExecutionProvider" &&
+        settings.provider.name != "TensorrtExecutionProvider")
+        return;
+    const auto option = settings.provider_options.find("use_tf32");
+    const bool off = option != settings.provider_options.end() && option->second == "0";
+    precision["tf32"] = off ? "off" : "allowed";
 }
 
 Json describe(const Settings& settings) {

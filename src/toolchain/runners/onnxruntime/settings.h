@@ -56,6 +56,9 @@ Settings read_settings(const Json& options, std::string_view toolchain);
 /// Session options for `settings`, its provider registered. Error(missing) when the provider cannot be loaded here.
 Ort::SessionOptions session_options(const Settings& settings);
 
+/// Adds {"tf32": "allowed"|"off"} where the device may compute float32 products in TF32, which no list of types shows.
+void note_tf32(const Settings& settings, Json& precision);
+
 /// The settings as facts: what the session really got.
 Json describe(const Settings& settings);
 
