@@ -17,8 +17,8 @@ namespace requal::data {
 template <typename T>
 struct Unfilled : std::allocator<T> {
     template <typename U>
-    struct rebind {
-        using other = Unfilled<U>;
+    struct rebind {                 // NOLINT(readability-identifier-naming): the standard's names
+        using other = Unfilled<U>;  // NOLINT(readability-identifier-naming)
     };
     template <typename U>
     void construct(U* place) noexcept {

@@ -49,7 +49,7 @@ void sync_folder(const std::string& path) {
 
 }  // namespace
 
-OutputWriter::OutputWriter(std::string folder, bool replace)
+OutputWriter::OutputWriter(const std::string& folder, bool replace)
     : folder_(tidy(folder)), replace_(replace) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder_, ignored))) {

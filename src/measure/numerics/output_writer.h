@@ -17,7 +17,7 @@ class OutputWriter {
 public:
     /// Error(input) when `folder` exists and `replace` is false, or when it exists and does not hold saved outputs (no samples.json):
     /// other people's files are never removed.
-    OutputWriter(std::string folder, bool replace);
+    OutputWriter(const std::string& folder, bool replace);
     ~OutputWriter();
     OutputWriter(const OutputWriter&) = delete;
     OutputWriter& operator=(const OutputWriter&) = delete;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <set>
 
+#include <openvino/core/node.hpp>
+
 #include "base/error.h"
 
 namespace requal::toolchain::openvino {

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <openvino/core/model.hpp>
+#include <openvino/core/node_output.hpp>
+#include <openvino/core/type/element_type.hpp>
 #include <openvino/runtime/tensor.hpp>
 
 #include "tensor/tensor.h"

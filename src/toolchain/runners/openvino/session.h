@@ -7,12 +7,15 @@
 #include <vector>
 
 #include <openvino/runtime/compiled_model.hpp>
-#include <openvino/runtime/core.hpp>
 #include <openvino/runtime/infer_request.hpp>
 
 #include "base/file.h"
 #include "toolchain/runner.h"
 #include "toolchain/runners/openvino/settings.h"
+
+namespace ov {
+class Core;
+}
 
 namespace requal::toolchain::openvino {
 
