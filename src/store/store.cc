@@ -88,6 +88,17 @@ bool seal_is_old(const Layout& layout) {
     }
 }
 
+/// Makes the places and the format file, unless another process was first.
+void make_store(const Layout& layout) {
+    make_places(layout);
+    const FileDescriptor lock = lock_file(layout.lock(), true, "makes this store");
+    if (status_of(layout.format()).kind == Kind::absent) {
+        Format format;
+        format.ledger = random_hex(8);
+        write_format(layout, format);
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> lowers_from_environment() {
@@ -121,26 +132,11 @@ void write_seal(const Layout& layout) {
 
 Store::Store(const std::string& folder, StoreOptions options) : options_(std::move(options)) {
     layout_.root = folder;
-    if (options_.access == Access::create && status_of(layout_.format()).kind == Kind::absent &&
-        version_without_format(layout_) < 0) {
-        make_places(layout_);
-        const FileDescriptor lock = lock_file(layout_.lock(), true, "makes this store");
-        if (status_of(layout_.format()).kind == Kind::absent) {
-            Format format;
-            format.ledger = random_hex(8);
-            write_format(layout_, format);
-        }
-    }
-    if (options_.access == Access::create && version_without_format(layout_) == 0 &&
-        status_of(layout_.format()).kind == Kind::absent && names_in(layout_.runs()).empty()) {
+    if (options_.access == Access::create && status_of(layout_.format()).kind == Kind::absent) {
+        const int version = version_without_format(layout_);
         // An empty folder runs/ is all that a first run that was killed may have left.
-        make_places(layout_);
-        const FileDescriptor lock = lock_file(layout_.lock(), true, "makes this store");
-        if (status_of(layout_.format()).kind == Kind::absent) {
-            Format format;
-            format.ledger = random_hex(8);
-            write_format(layout_, format);
-        }
+        if (version < 0 || (version == 0 && names_in(layout_.runs()).empty()))
+            make_store(layout_);
     }
     format_ = read_format(layout_);
     refuse_links(layout_);
