@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <openvino/runtime/compiled_model.hpp>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "toolchain/runners/openvino/engine_file.h"
@@ -78,14 +80,14 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
         throw Error(ErrorKind::input, "is an engine already", model_path, "give the model");
     auto compiled = compile(model_path, settings);
     AtomicFile file(output_path);
-    export_into(file, compiled.model, model_path, output_path);
+    export_into(file, *compiled.model, model_path, output_path);
     file.write(settings_line(import_settings(settings)));
     // the engine is what an import gives, so its precision is read back from one
     const auto imported = import_blob(
         file.temporary_path(), std::make_shared<MappedFile>(file.temporary_path()), settings);
     Json facts = Json::object({{"files", Json::array({Json(output_path)})},
-                               {"precision", precision_of(imported.model, settings)},
-                               {"options_effective", effective_options(compiled.model, settings)},
+                               {"precision", precision_of(*imported.model, settings)},
+                               {"options_effective", effective_options(*compiled.model, settings)},
                                {"load_options", Json::object()},
                                {"recorded_in_engine", import_settings(settings)},
                                {"runtime", "openvino"},
@@ -93,7 +95,7 @@ Json OpenVino::build(const std::string& model_path, const std::string& output_pa
                                {"engine_head", imported.head},
                                {"cpu_features", cpu_features()},
                                {"libraries", mapped_libraries(library_parts)}});
-    if (auto placement = placement_of(imported.model, settings); !placement.is_null())
+    if (auto placement = placement_of(*imported.model, settings); !placement.is_null())
         facts["placement"] = std::move(placement);
     file.commit();
     return facts;

@@ -187,8 +187,8 @@ Compiled compile(const std::string& path, const Settings& settings, bool profili
     fix_model_shapes(*model, settings, path);
     Compiled result;
     try {
-        result.model =
-            core().compile_model(model, settings.device, properties_of(settings, profiling));
+        result.model = std::make_shared<ov::CompiledModel>(
+            core().compile_model(model, settings.device, properties_of(settings, profiling)));
     } catch (const std::exception& exception) {
         throw_clean(exception, ErrorKind::toolchain, path);
     }
@@ -210,8 +210,8 @@ Compiled import_blob(const std::string& path, std::shared_ptr<MappedFile> file,
         // read only: the interface does not say so
         const ov::Tensor blob(ov::element::u8, ov::Shape{bytes.size()},
                               const_cast<std::byte*>(bytes.data()));
-        result.model =
-            core().import_model(blob, settings.device, properties_of(settings, profiling));
+        result.model = std::make_shared<ov::CompiledModel>(
+            core().import_model(blob, settings.device, properties_of(settings, profiling)));
     } catch (const std::exception& exception) {
         throw_clean(exception, ErrorKind::input, path);
     }
@@ -292,10 +292,10 @@ Json effective_options(const ov::CompiledModel& model, const Settings& settings)
 
 OpenVinoSession::OpenVinoSession(std::string path, Compiled compiled, Settings settings)
     : path_(std::move(path)), compiled_(std::move(compiled)), settings_(std::move(settings)) {
-    inputs_ = ports_of(compiled_.model.inputs(), "input");
-    outputs_ = ports_of(compiled_.model.outputs(), "output");
+    inputs_ = ports_of(compiled_.model->inputs(), "input");
+    outputs_ = ports_of(compiled_.model->outputs(), "output");
     try {
-        request_ = compiled_.model.create_infer_request();
+        request_ = compiled_.model->create_infer_request();
     } catch (const std::exception& exception) {
         throw_clean(exception, ErrorKind::toolchain, path_);
     }
@@ -337,7 +337,7 @@ void OpenVinoSession::prepare_timing(const NamedTensors& inputs) {
     for (std::size_t index = 0; index < matched.size(); ++index)
         timed_inputs_.emplace_back(inputs_[index].name, aligned(*matched[index]));
     try {
-        timed_ = compiled_.model.create_infer_request();
+        timed_ = compiled_.model->create_infer_request();
         set_inputs(timed_, timed_inputs_);
         timed_.infer();  // an error shows here, with its message, and not in the loop
     } catch (const Error&) {
@@ -356,24 +356,25 @@ void OpenVinoSession::time_once() {
 }
 
 Json OpenVinoSession::facts() const {
-    auto options = effective_options(compiled_.model, settings_);
+    auto options = effective_options(*compiled_.model, settings_);
     Json result = Json::object({{"runtime", "openvino"},
                                 {"version", library_version()},
                                 {"toolchain", settings_.toolchain},
                                 {"providers", Json::array({Json(settings_.device)})},
-                                {"precision", precision_of(compiled_.model, settings_)},
+                                {"precision", precision_of(*compiled_.model, settings_)},
                                 {"cpu_features", cpu_features()},
                                 {"cpu_model", cpu_model()},
                                 {"imported", compiled_.imported},
                                 {"timing_boundary", "host-to-host"},
                                 {"libraries", mapped_libraries(library_parts)}});
     try {
-        if (auto narrowed = narrowed_ports(compiled_.model, inputs_, outputs_); narrowed.size() > 0)
+        if (auto narrowed = narrowed_ports(*compiled_.model, inputs_, outputs_);
+            narrowed.size() > 0)
             result["computed_in_32_bits"] = std::move(narrowed);
     } catch (const std::exception&) {
         // a device without a list of layers says nothing about it
     }
-    if (auto placement = placement_of(compiled_.model, settings_); !placement.is_null())
+    if (auto placement = placement_of(*compiled_.model, settings_); !placement.is_null())
         result["placement"] = std::move(placement);
     if (options.has("threads"))
         result["threads"] = options.get("threads");
@@ -396,7 +397,7 @@ Json OpenVinoSession::profile(const NamedTensors& inputs) {
     std::vector<std::string> order;
     std::map<std::string, Row> rows;
     try {
-        auto request = measured.model.create_infer_request();
+        auto request = measured.model->create_infer_request();
         NamedTensors held;
         for (std::size_t index = 0; index < matched.size(); ++index)
             held.emplace_back(inputs_[index].name, aligned(*matched[index]));
@@ -432,7 +433,7 @@ Json OpenVinoSession::profile(const NamedTensors& inputs) {
                          {"runs", profiled_runs},
                          {"providers", Json::object({{settings_.device,
                                                       static_cast<std::uint64_t>(order.size())}})},
-                         {"precision", precision_of(measured.model, settings_)}});
+                         {"precision", precision_of(*measured.model, settings_)}});
 }
 
 }  // namespace requal::toolchain::openvino

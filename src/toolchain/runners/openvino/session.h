@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <openvino/runtime/compiled_model.hpp>
 #include <openvino/runtime/infer_request.hpp>
 
 #include "base/file.h"
@@ -14,8 +13,9 @@
 #include "toolchain/runners/openvino/settings.h"
 
 namespace ov {
+class CompiledModel;
 class Core;
-}
+}  // namespace ov
 
 namespace requal::toolchain::openvino {
 
@@ -33,9 +33,9 @@ inline constexpr std::array<std::string_view, 3> library_parts = {"openvino", "l
 
 /// What a compiled model is, and where its memory comes from.
 struct Compiled {
-    ov::CompiledModel model;
-    std::shared_ptr<MappedFile> file;  ///< of a blob: keeps the bytes alive
-    Json head;                         ///< of a blob: what it says of itself
+    std::shared_ptr<ov::CompiledModel> model;  ///< never null
+    std::shared_ptr<MappedFile> file;          ///< of a blob: keeps the bytes alive
+    Json head;                                 ///< of a blob: what it says of itself
     bool imported = false;
 };
 
