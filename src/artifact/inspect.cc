@@ -10,13 +10,6 @@ namespace requal::artifact {
 
 namespace {
 
-Json strings(const std::vector<std::string>& items) {
-    Json array = Json::array();
-    for (const std::string& item : items)
-        array.push_back(item);
-    return array;
-}
-
 std::string scalar_text(const Json& value) {
     if (value.is_string())
         return printable(value.as_string());
@@ -127,13 +120,13 @@ Json inspect_document(const std::string& path, bool with_digest) {
     document["size_bytes"] = source.size();
     document["digest"] = with_digest ? Json(digest_of_file(path).text()) : Json();
     document["recorded"] = found.recorded;
-    document["unknown"] = strings(found.unknown);
+    document["unknown"] = text_array(found.unknown);
     const std::string_view role = role_of_kind(found.kind);
     document["role"] = role.empty() ? Json() : Json(role);
     document["files"] = describe_files(path, found, with_digest, found.problems);
     check_weights_of_ir(document["files"], found, found.problems);
     document["asked"] = Json::array();
-    document["problems"] = strings(found.problems);
+    document["problems"] = text_array(found.problems);
     document["wrapper"] = found.wrapper;
     return document;
 }

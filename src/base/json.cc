@@ -155,4 +155,11 @@ void Json::set_number(std::string_view key, double value) {
     (*this)["nonfinite"][key] = shortest(value);
 }
 
+Json text_array(const std::vector<std::string>& texts) {
+    Json array = Json::array();
+    for (const std::string& text : texts)
+        array.push_back(text);
+    return array;
+}
+
 }  // namespace requal

@@ -79,6 +79,9 @@ private:
     std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
+/// An array of these texts, in their order.
+Json text_array(const std::vector<std::string>& texts);
+
 /// Limits on JSON that comes from outside.
 struct JsonLimits {
     std::size_t size_bytes = std::size_t{256} << 20;

@@ -1,6 +1,7 @@
 // The options that say which inputs a runnable gets, the same for every verb that runs one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,20 @@ inline std::vector<Argument> input_arguments() {
          .value_name = "NAME:LOW:HIGH",
          .repeated = true},
     };
+}
+
+/// How long a runner may take to answer; the same for every verb that runs a runnable.
+inline Argument timeout_argument() {
+    return {.name = "--timeout",
+            .kind = ValueKind::number,
+            .help = "seconds that loading or one run may take",
+            .value_name = "SECONDS",
+            .fallback = "600"};
+}
+
+/// --timeout in nanoseconds.
+inline std::int64_t timeout_ns(const Arguments& arguments) {
+    return static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
 }
 
 inline data::InputRequest input_request(const Arguments& arguments) {

@@ -233,20 +233,13 @@ Verdict coverage_verdict(const Request& request, const std::vector<std::vector<E
 
 namespace {
 
-Json strings(const std::vector<std::string>& list) {
-    Json array = Json::array();
-    for (const std::string& item : list)
-        array.push_back(item);
-    return array;
-}
-
 Json facts_json(const Facts& facts) {
     Json object = Json::object();
     for (const auto& [name, words] : facts)
         object[name == "cc" ? "compute_capability" : name] =
             words.size() == 1 && name != "isa" && name != "flags" && name != "allows"
                 ? Json(words.front())
-                : strings(words);
+                : text_array(words);
     return object;
 }
 
@@ -262,19 +255,19 @@ Json entry_json(const Request& request, const Target& target, const Offer& offer
          {"needs", name_of(target.needs)},
          {"status", name_of(entry.status)},
          {"rule", entry.rules.empty() ? Json() : Json(entry.rules.front())},
-         {"rules", strings(entry.rules)},
+         {"rules", text_array(entry.rules)},
          {"artefact", text(entry.artefact)},
          {"documented_by", text(entry.by)},
-         {"conditions_met", strings(entry.met)},
-         {"conditions_to_show", strings(entry.to_show)},
-         {"price", strings(entry.prices)},
-         {"why", strings(entry.why)},
-         {"next", strings(entry.next)},
+         {"conditions_met", text_array(entry.met)},
+         {"conditions_to_show", text_array(entry.to_show)},
+         {"price", text_array(entry.prices)},
+         {"why", text_array(entry.why)},
+         {"next", text_array(entry.next)},
          {"regeneration",
           Json::object({{"offered", regeneration.offered},
                         {"responsibility", responsibility_of(regeneration)},
                         {"confirmed", confirmed},
-                        {"inputs_missing", strings(missing_inputs(regeneration))}})},
+                        {"inputs_missing", text_array(missing_inputs(regeneration))}})},
          {"questions", question_states(request, offer, target)}});
 }
 
@@ -282,8 +275,8 @@ Json artefact_json(const Artefact& artefact, const Bytes& bytes) {
     Json object = Json::object({{"id", artefact.id},
                                 {"kind", artefact.kind.empty() ? Json() : Json(artefact.kind)},
                                 {"built", facts_json(artefact.built)},
-                                {"derived", strings(artefact.notes)},
-                                {"contradictions", strings(contradictions(artefact, bytes))}});
+                                {"derived", text_array(artefact.notes)},
+                                {"contradictions", text_array(contradictions(artefact, bytes))}});
     if (bytes.at_hand)
         object["bytes"] =
             Json::object({{"file", artefact.identity.file},
@@ -301,7 +294,7 @@ Json overdue_rules(const RuleSet& rules, const std::vector<std::vector<Entry>>& 
             for (const std::string& id : entry.rules)
                 if (const Rule* rule = rules.rule(id); rule && is_overdue(*rule, today))
                     ids.insert(id);
-    return strings({ids.begin(), ids.end()});
+    return text_array({ids.begin(), ids.end()});
 }
 
 Json rules_used(const RuleSet& rules, const std::vector<std::vector<Entry>>& entries,
@@ -345,7 +338,7 @@ Json coverage_document(const RuleSet& rules, const Request& request,
         requested.push_back(Json::object({{"id", target.id},
                                           {"needs", name_of(target.needs)},
                                           {"facts", facts_json(target.facts)},
-                                          {"derived", strings(target.notes)}}));
+                                          {"derived", text_array(target.notes)}}));
     }
     Json document = new_document("coverage", 1);
     document["verdict"] = name_of(coverage_verdict(request, entries));
@@ -380,13 +373,13 @@ Json coverage_document(const RuleSet& rules, const Request& request,
             artefacts.push_back(artefact_json(offer.artefacts[a], bytes[o][a]));
         for (const Json& finding : of_offer)
             findings.push_back(finding);
-        offers.push_back(
-            Json::object({{"id", offer.id},
-                          {"supplier", offer.supplier.empty() ? Json() : Json(offer.supplier)},
-                          {"artefacts", std::move(artefacts)},
-                          {"counts", std::move(counts)},
-                          {"regeneration", regeneration_json(offer.regeneration)},
-                          {"ask", strings(supplier_questions(request, offer, column, of_offer))}}));
+        offers.push_back(Json::object(
+            {{"id", offer.id},
+             {"supplier", offer.supplier.empty() ? Json() : Json(offer.supplier)},
+             {"artefacts", std::move(artefacts)},
+             {"counts", std::move(counts)},
+             {"regeneration", regeneration_json(offer.regeneration)},
+             {"ask", text_array(supplier_questions(request, offer, column, of_offer))}}));
     }
     document["offers"] = std::move(offers);
     document["findings"] = std::move(findings);

@@ -9,13 +9,6 @@ namespace requal::compat {
 
 namespace {
 
-Json strings(const std::vector<std::string>& list) {
-    Json array = Json::array();
-    for (const std::string& item : list)
-        array.push_back(item);
-    return array;
-}
-
 /// Findings of one text are one finding with many subjects.
 class Findings {
 public:
@@ -219,7 +212,7 @@ Json regeneration_json(const Regeneration& regeneration) {
         Json::object({{"offered", regeneration.offered},
                       {"responsibility", responsibility_of(regeneration)},
                       {"party", regeneration.party.empty() ? Json() : Json(regeneration.party)},
-                      {"confirms", strings(regeneration.confirms)}});
+                      {"confirms", text_array(regeneration.confirms)}});
     Json inputs = Json::object(), statements = Json::object();
     const std::vector<std::string> missing = missing_inputs(regeneration);
     if (regeneration.offered) {

@@ -412,13 +412,6 @@ Json facts_json(const Facts& facts) {
     return object;
 }
 
-Json strings(const std::vector<std::string>& list) {
-    Json array = Json::array();
-    for (const std::string& item : list)
-        array.push_back(item);
-    return array;
-}
-
 }  // namespace
 
 Json guard_document(const RuleSet& rules, const std::string& path, const Json& machine,
@@ -443,9 +436,9 @@ Json guard_document(const RuleSet& rules, const std::string& path, const Json& m
                           {"overdue", rule ? Json(is_overdue(*rule, today)) : Json()}}));
     }
     document["reasons"] = std::move(reasons);
-    document["next"] = strings(result.next);
-    document["duties"] = strings(result.duties);
-    document["price"] = strings(result.prices);
+    document["next"] = text_array(result.next);
+    document["duties"] = text_array(result.duties);
+    document["price"] = text_array(result.prices);
     document["rule_set"] = rules.described;
     return document;
 }

@@ -12,14 +12,6 @@ namespace {
 constexpr double ns_per_ms = 1e6;
 constexpr std::size_t latency_bins = 40;
 
-Json text_array(const std::vector<std::string>& texts) {
-    Json array = Json::array();
-    for (const std::string& text : texts) {
-        array.push_back(text);
-    }
-    return array;
-}
-
 Json histogram_of(const std::vector<std::int64_t>& sorted) {
     Json histogram = Json::object();
     if (sorted.empty()) {

@@ -34,13 +34,6 @@ void close_written(FileDescriptor& file, const std::string& path) {
         fail(errno, "close", path);
 }
 
-Json text_array(const std::vector<std::string>& texts) {
-    Json array = Json::array();
-    for (const std::string& text : texts)
-        array.push_back(text);
-    return array;
-}
-
 }  // namespace
 
 struct Batch::Pending {

@@ -137,7 +137,7 @@ Result run_bench(const Arguments& arguments, const Common&) {
     }
     const std::string remote = arguments.text("--on");
     measure::RunOptions options;
-    options.answer_timeout_ns = static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+    options.answer_timeout_ns = timeout_ns(arguments);
     measure::SideOpener opener(measure::resolve_runnable(arguments.text("RUNNABLE"), remote),
                                options);
     const std::unique_ptr<measure::RunningSide> side = opener.open_running();
@@ -244,11 +244,7 @@ std::vector<Verb> verbs_bench() {
          .help = "saves the durations in nanoseconds, in order",
          .value_name = "FILE.npy"},
         {.name = "--on", .help = "runs on another machine", .value_name = "ssh://USER@HOST"},
-        {.name = "--timeout",
-         .kind = ValueKind::number,
-         .help = "seconds that loading or one run may take",
-         .value_name = "SECONDS",
-         .fallback = "600"},
+        timeout_argument(),
     };
     verb.options.insert(verb.options.end(), own.begin(), own.end());
     verb.examples = {"requal bench engine.blob@openvino:cpu --runs 1000 --deadline-ms 33.3"};

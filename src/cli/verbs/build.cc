@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "build/engine_build.h"
+#include "cli/input_arguments.h"
 #include "cli/verb.h"
 #include "data/inputs.h"
 #include "toolchain/client.h"
@@ -33,7 +34,7 @@ build::BuildRequest build_request(const Arguments& arguments) {
     request.remote = arguments.text("--on");
     request.precision = arguments.text("--precision");
     request.overwrite = arguments.flag("--force");
-    request.timeout_ns = static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+    request.timeout_ns = timeout_ns(arguments);
     for (const std::string& text : arguments.all("--shape")) {
         if (!request.shapes.insert(data::parse_named_shape(text, "--shape")).second) {
             throw Error(ErrorKind::usage, "'" + text + "' names an input a second time", "--shape",

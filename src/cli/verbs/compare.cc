@@ -128,7 +128,7 @@ public:
 
     static measure::RunOptions run_options(const Arguments& arguments) {
         measure::RunOptions options;
-        options.answer_timeout_ns = static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+        options.answer_timeout_ns = timeout_ns(arguments);
         return options;
     }
 
@@ -390,11 +390,7 @@ std::vector<Verb> verbs_compare() {
         {.name = "--force",
          .kind = ValueKind::flag,
          .help = "replaces saved outputs that are there already"},
-        {.name = "--timeout",
-         .kind = ValueKind::number,
-         .help = "seconds that loading or one run may take",
-         .value_name = "SECONDS",
-         .fallback = "600"},
+        timeout_argument(),
     };
     verb.options.insert(verb.options.end(), own.begin(), own.end());
     verb.examples = {

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/rules.h"
 #include "base/text.h"
+#include "cli/input_arguments.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "measure/accuracy/anomaly.h"
@@ -221,8 +222,7 @@ void run_runnables(const Arguments& arguments, Request& request,
         run.preprocess = arguments.text("--preprocess");
         run.decoder = arguments.text("--decoder");
         run.side = side;
-        run.options.answer_timeout_ns =
-            static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+        run.options.answer_timeout_ns = timeout_ns(arguments);
         if (!arguments.given("--save") && !scratch) {
             scratch.emplace("requal-evaluate");
         }
@@ -475,11 +475,7 @@ std::vector<Verb> verbs_evaluate() {
         {.name = "--on",
          .help = "runs the runnables on another machine",
          .value_name = "ssh://USER@HOST"},
-        {.name = "--timeout",
-         .kind = ValueKind::number,
-         .help = "seconds that loading or one run may take",
-         .value_name = "SECONDS",
-         .fallback = "600"},
+        timeout_argument(),
         {.name = "--slice",
          .help = "class, size, tags, tag=NAME or NUMBER=0,10,25; crossed with '*'",
          .value_name = "SLICE",

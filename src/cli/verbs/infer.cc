@@ -142,7 +142,7 @@ Result run_infer(const Arguments& arguments, const Common& common) {
                     "give --inputs PATH or --random N --seed S");
     }
     measure::RunOptions options;
-    options.answer_timeout_ns = static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+    options.answer_timeout_ns = timeout_ns(arguments);
     measure::SideOpener opener(
         measure::resolve_runnable(arguments.text("RUNNABLE"), arguments.text("--on")), options);
     std::optional<measure::OutputWriter> writer;
@@ -271,11 +271,7 @@ std::vector<Verb> verbs_infer() {
          .help = "folder of the pictures of a COCO or CSV file; else they lie beside it",
          .value_name = "DIR"},
         {.name = "--on", .help = "runs on another machine", .value_name = "ssh://USER@HOST"},
-        {.name = "--timeout",
-         .kind = ValueKind::number,
-         .help = "seconds that loading or one run may take",
-         .value_name = "SECONDS",
-         .fallback = "600"},
+        timeout_argument(),
     };
     verb.options.insert(verb.options.end(), own.begin(), own.end());
     verb.examples = {"requal infer model.onnx@onnxruntime:cpu --random 4 --seed 1 --shape "
