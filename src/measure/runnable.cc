@@ -107,7 +107,7 @@ std::unique_ptr<toolchain::Runner> start(const Runnable& runnable, const RunOpti
 
 std::unique_ptr<RunningSide> start_and_load(const Runnable& runnable, const RunOptions& options) {
     require_memory(runnable);
-    return std::make_unique<RunningSide>(runnable, start(runnable, options));
+    return std::make_unique<RunningSide>(runnable, start(runnable, options), options);
 }
 
 /// Of a file its bytes; of a folder the samples that it holds, as `data` describes them.
@@ -203,13 +203,20 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
     return found->second;
 }
 
-RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner)
+RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner,
+                         const RunOptions& options)
     : runnable_(std::move(runnable)), runner_(std::move(runner)), digest_(runnable_.spec.artefact) {
     for (const std::string& name : toolchain::companions_of(runnable_.spec.artefact)) {
         companions_.emplace_back(name, std::make_unique<DigestInBackground>(
                                            path_inside(folder_of(runnable_.spec.artefact), name)));
     }
-    loaded_ = runner_->load(runnable_.spec.artefact, runnable_.spec.options);
+    Json load_options = runnable_.spec.options;
+    const Json& offered = runner_->capabilities().get("options");
+    if (options.shares_cores && offered.is_object() && offered.has("spinning") &&
+        !load_options.has("spinning")) {
+        load_options["spinning"] = false;
+    }
+    loaded_ = runner_->load(runnable_.spec.artefact, load_options);
 }
 
 RunningSide::~RunningSide() = default;
@@ -299,7 +306,7 @@ std::unique_ptr<RunningSide> SideOpener::open_running() {
     if (state_->program.valid()) {
         std::unique_ptr<toolchain::Runner> runner = state_->program.get();
         require_memory(state_->runnable);
-        return std::make_unique<RunningSide>(state_->runnable, std::move(runner));
+        return std::make_unique<RunningSide>(state_->runnable, std::move(runner), state_->options);
     }
     return start_and_load(state_->runnable, state_->options);
 }

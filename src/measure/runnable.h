@@ -15,11 +15,14 @@
 
 namespace requal::measure {
 
-/// Bounds on a runner, the same for every side of one verb.
+/// How sides are run, the same for every side of one verb.
 struct RunOptions {
     std::int64_t start_timeout_ns = 60'000'000'000;
     std::int64_t answer_timeout_ns = 600'000'000'000;  ///< of load and of each run; < 0: none
     std::uint64_t memory_limit_bytes = 0;              ///< resident memory of the runner, 0: none
+    /// Another side runs at the same time: a runner with the option `spinning` gets false unless the runnable says
+    /// otherwise, as threads that wait busily take the other side's cores. Outputs do not depend on it; times do.
+    bool shares_cores = false;
 };
 
 /// A runnable argument about which everything is decided that can be decided without starting a runner.
@@ -62,7 +65,8 @@ private:
 /// A side that runs: the runner program and the runnable loaded in it. Not for use by two threads at once.
 class RunningSide final : public OutputSource {
 public:
-    RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner);
+    RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner,
+                const RunOptions& options = {});
     ~RunningSide() override;
 
     NamedTensors outputs(std::uint64_t index, const NamedTensors& inputs) override;

@@ -129,6 +129,7 @@ public:
     static measure::RunOptions run_options(const Arguments& arguments) {
         measure::RunOptions options;
         options.answer_timeout_ns = timeout_ns(arguments);
+        options.shares_cores = arguments.flag("--parallel");
         return options;
     }
 

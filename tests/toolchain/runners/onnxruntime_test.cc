@@ -219,6 +219,14 @@ TEST(OnnxRuntimeRunner, ProfileNamesNodes) {
     EXPECT_FALSE(unnamed.at("nodes").as_array()[0].at("name").as_string().empty());
 }
 
+TEST(OnnxRuntimeRunner, SpinningIsTheRuntimesDefaultAndCanBeTurnedOff) {
+    OnnxRuntime runtime;
+    const auto as_it_comes = runtime.load(model("conv.onnx"), cpu, Json::object());
+    EXPECT_TRUE(as_it_comes->facts().at("options_effective").at("spinning").as_boolean());
+    const auto quiet = runtime.load(model("conv.onnx"), cpu, Json::object({{"spinning", false}}));
+    EXPECT_FALSE(quiet->facts().at("options_effective").at("spinning").as_boolean());
+}
+
 TEST(OnnxRuntimeRunner, BuildOptimisesOnceAndLoadsWithTheSameResult) {
     const TemporaryFolder folder("requal-test");
     const auto engine = folder.path() + "/engine.onnx";

@@ -19,7 +19,7 @@ constexpr std::array<Provider, 9> known_providers = {{
     {"onnxruntime:xnnpack", "XnnpackExecutionProvider"},
 }};
 
-const std::array<OptionSpec, 13> option_table = {{
+const std::array<OptionSpec, 14> option_table = {{
     {.name = "threads",
      .type = OptionType::integer,
      .help = "threads within one operator; 0: one for each physical core, the runtime's own choice",
@@ -40,6 +40,10 @@ const std::array<OptionSpec, 13> option_table = {{
      .values = {"sequential", "parallel"}},
     {.name = "memory_arena", .type = OptionType::flag, .help = "CPU memory arena; on"},
     {.name = "memory_pattern", .type = OptionType::flag, .help = "memory pattern planning; on"},
+    {.name = "spinning",
+     .type = OptionType::flag,
+     .help = "threads that wait for the next operator keep their core busy: faster alone, slower "
+             "where others want the core; on"},
     {.name = "deterministic",
      .type = OptionType::flag,
      .help = "only kernels that give the same result each time; off"},
@@ -147,6 +151,7 @@ Settings read_settings(const Json& options, std::string_view toolchain) {
     result.parallel = reader.word("execution_mode").value_or("sequential") == "parallel";
     result.memory_arena = reader.flag("memory_arena").value_or(true);
     result.memory_pattern = reader.flag("memory_pattern").value_or(true);
+    result.spinning = reader.flag("spinning").value_or(true);
     result.deterministic = reader.flag("deterministic").value_or(false);
     result.external_data = reader.flag("external_data").value_or(false);
     result.precision = reader.word("precision").value_or("default");
@@ -181,6 +186,10 @@ Ort::SessionOptions session_options(const Settings& settings) {
         options.DisableCpuMemArena();
     if (!settings.memory_pattern)
         options.DisableMemPattern();
+    if (!settings.spinning) {
+        options.AddConfigEntry("session.intra_op.allow_spinning", "0");
+        options.AddConfigEntry("session.inter_op.allow_spinning", "0");
+    }
     options.SetDeterministicCompute(settings.deterministic);
     try {
         for (const auto& [key, value] : settings.config)
@@ -223,6 +232,7 @@ Json describe(const Settings& settings) {
                                 {"execution_mode", settings.parallel ? "parallel" : "sequential"},
                                 {"memory_arena", settings.memory_arena},
                                 {"memory_pattern", settings.memory_pattern},
+                                {"spinning", settings.spinning},
                                 {"deterministic", settings.deterministic}});
     if (settings.parallel)
         result["inter_threads"] = settings.inter_threads;

@@ -41,6 +41,7 @@ struct Settings {
     bool parallel = false;
     bool memory_arena = true;
     bool memory_pattern = true;
+    bool spinning = true;  ///< waiting threads keep their core
     bool deterministic = false;
     std::string precision = "default";  ///< as asked for; the model decides
     bool external_data = false;         ///< a build writes weights into a file beside the engine
