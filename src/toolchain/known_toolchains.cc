@@ -1,31 +1,24 @@
+#include <set>
+
+#include "base/rules.h"
 #include "toolchain/proof.h"
 
 namespace requal::toolchain {
 
-const std::vector<KnownToolchain>& known_toolchains() {
-    static const std::vector<KnownToolchain> known = {
-        {"onnxruntime:cpu", "scripts/setup build fetches ONNX Runtime; or set ONNXRUNTIME_ROOT to "
-                            "a release archive's folder and "
-                            "build requal-runner-onnxruntime"},
-        {"onnxruntime:cuda", "put ONNX Runtime's GPU package (PyPI onnxruntime-gpu), CUDA and "
-                             "cuDNN on the loader's path of "
-                             "requal-runner-onnxruntime; needs an NVIDIA GPU and its driver"},
-        {"onnxruntime:nv-tensorrt-rtx",
-         "needs ONNX Runtime with the provider NvTensorRTRTX, TensorRT-RTX and an RTX-class GPU"},
-        {"onnxruntime:openvino",
-         "needs ONNX Runtime with the OpenVINO provider (PyPI onnxruntime-openvino)"},
-        {"onnxruntime:qnn", "needs ONNX Runtime with the QNN provider (PyPI onnxruntime-qnn; on "
-                            "x86_64 it emulates the HTP)"},
-        {"onnxruntime:tensorrt",
-         "needs ONNX Runtime's GPU package, CUDA and TensorRT on the loader's path"},
-        {"openvino:cpu", "scripts/setup build fetches OpenVINO; build requal-runner-openvino"},
-        {"openvino:gpu",
-         "needs requal-runner-openvino, an Intel GPU and its OpenCL driver (intel-opencl-icd)"},
-        {"tensorrt", "needs TensorRT (JetPack, or NVIDIA's apt or tar packages) and "
-                     "requal-runner-tensorrt built against it"},
-        {"tensorrt-rtx",
-         "needs TensorRT-RTX (PyPI tensorrt-rtx) and requal-runner-tensorrt-rtx built against it"},
-    };
+std::vector<KnownToolchain> known_toolchains(const std::string& rules_folder) {
+    const Yaml rules = read_rules("toolchains.yaml", rules_folder);
+    rules.allow_keys({"topic", "toolchains"});
+    std::vector<KnownToolchain> known;
+    std::set<std::string> names;
+    for (const Yaml& row : rules.at("toolchains").items()) {
+        row.allow_keys({"name", "how_to_get", "source", "date"});
+        KnownToolchain toolchain{.name = row.at("name").text(),
+                                 .how_to_get = row.at("how_to_get").text()};
+        if (!names.insert(toolchain.name).second) {
+            row.fail("a second row for " + toolchain.name);
+        }
+        known.push_back(std::move(toolchain));
+    }
     return known;
 }
 

@@ -124,9 +124,10 @@ std::string program_of(std::string_view toolchain) {
 using Proofs = std::map<std::string, ToolchainProof, std::less<>>;
 
 // The toolchains that a runner which cannot even be asked would have had.
-std::vector<std::string> names_for(const std::string& program) {
+std::vector<std::string> names_for(const std::string& program,
+                                   const std::vector<KnownToolchain>& all) {
     std::vector<std::string> names;
-    for (const KnownToolchain& known : known_toolchains())
+    for (const KnownToolchain& known : all)
         if (program_of(known.name) == program)
             names.emplace_back(known.name);
     if (names.empty())
@@ -135,7 +136,7 @@ std::vector<std::string> names_for(const std::string& program) {
 }
 
 void ask_runner(const std::string& program, const std::vector<std::string>& only,
-                const ProofLimits& limits, Proofs& proofs) {
+                const std::vector<KnownToolchain>& all, const ProofLimits& limits, Proofs& proofs) {
     const std::string path = find_runner_program(program).value_or("");
     Json capabilities;
     try {
@@ -144,7 +145,7 @@ void ask_runner(const std::string& program, const std::vector<std::string>& only
         if (!capabilities.get("toolchains").is_array())
             throw Error(ErrorKind::toolchain, "does not say which toolchains it has");
     } catch (const Error& error) {
-        for (const std::string& name : names_for(program))
+        for (const std::string& name : names_for(program, all))
             if (wanted(name, only))
                 proofs[name] = {.name = name,
                                 .can = {},
@@ -184,7 +185,9 @@ void ask_runner(const std::string& program, const std::vector<std::string>& only
 }  // namespace
 
 std::vector<ToolchainProof> prove_toolchains(const std::vector<std::string>& only,
+                                             const std::string& rules_folder,
                                              const ProofLimits& limits) {
+    const std::vector<KnownToolchain> all = known_toolchains(rules_folder);
     Proofs proofs;
     for (const std::string& program : list_runner_programs()) {
         throw_if_cancelled();
@@ -192,10 +195,10 @@ std::vector<ToolchainProof> prove_toolchains(const std::vector<std::string>& onl
             return program_of(name) == program;
         });
         if (only.empty() || needed)
-            ask_runner(program, only, limits, proofs);
+            ask_runner(program, only, all, limits, proofs);
     }
-    for (const KnownToolchain& known : known_toolchains()) {
-        const std::string name(known.name);
+    for (const KnownToolchain& known : all) {
+        const std::string& name = known.name;
         if (!wanted(name, only))
             continue;
         auto [entry, absent] = proofs.try_emplace(name);

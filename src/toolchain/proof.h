@@ -23,10 +23,11 @@ struct ToolchainProof {
 
 /// A toolchain that Requal has words for, whether or not it is here.
 struct KnownToolchain {
-    std::string_view name;
-    std::string_view how_to_get;
+    std::string name;
+    std::string how_to_get;
 };
-const std::vector<KnownToolchain>& known_toolchains();
+/// Of rules/toolchains.yaml, embedded or in a folder. Error(input) names file and line.
+std::vector<KnownToolchain> known_toolchains(const std::string& rules_folder = {});
 
 struct ProofLimits {
     std::int64_t start_timeout_ns = 60'000'000'000;
@@ -35,8 +36,9 @@ struct ProofLimits {
 
 /// Asks every runner program found for its toolchains, lets each build and run the tiny model, and compares the output. A runner
 /// that crashes, hangs or answers nonsense is recorded in `why_not`. Known toolchains without a runner are added. Sorted by
-/// name. `only`: names to look at, empty: all. Throws Error(interrupted), and Error(storage) without a folder for temporary files.
+/// name. `only`: names to look at, empty: all. `rules_folder` as for known_toolchains(). Throws Error(interrupted), and Error(storage) without a folder for temporary files.
 std::vector<ToolchainProof> prove_toolchains(const std::vector<std::string>& only = {},
+                                             const std::string& rules_folder = {},
                                              const ProofLimits& limits = {});
 
 }  // namespace requal::toolchain

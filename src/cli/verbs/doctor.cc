@@ -2,6 +2,7 @@
 // rooms: toolchain_proof machine
 #include "base/document.h"
 #include "base/progress.h"
+#include "base/rules.h"
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/verb.h"
@@ -53,18 +54,19 @@ std::string text_of(const std::vector<ToolchainProof>& proofs) {
     return text;
 }
 
-Result run_doctor(const Arguments& arguments, const Common&) {
+Result run_doctor(const Arguments& arguments, const Common& common) {
     const std::vector<std::string> only = arguments.all("--toolchain");
-    const std::vector<ToolchainProof> proofs = toolchain::prove_toolchains(only);
+    const std::vector<ToolchainProof> proofs = toolchain::prove_toolchains(only, common.rules);
     for (const std::string& name : only) {
         bool found = false;
         for (const ToolchainProof& proof : proofs)
             found = found || proof.name == name;
         if (found)
             continue;
+        const auto known = toolchain::known_toolchains(common.rules);
         std::vector<std::string_view> names;
-        for (const toolchain::KnownToolchain& known : toolchain::known_toolchains())
-            names.push_back(known.name);
+        for (const toolchain::KnownToolchain& one : known)
+            names.push_back(one.name);
         const std::string near = nearest(name, names);
         throw Error(ErrorKind::usage, "unknown toolchain '" + name + "'", "--toolchain",
                     near.empty() ? "see 'requal doctor'" : "did you mean '" + near + "'?");
@@ -72,6 +74,7 @@ Result run_doctor(const Arguments& arguments, const Common&) {
     Result result;
     result.document = new_document("doctor", 1);
     result.document["host"] = machine::host_facts();
+    result.document["rules"] = describe_rules(common.rules);
     result.document["toolchains"] = Json::array();
     bool any = false, all = true;
     for (const ToolchainProof& proof : proofs) {
