@@ -127,20 +127,36 @@ void ask_trtexec(Json& document, const std::string& path, std::int64_t deadline_
         const Json& recorded = document.at("recorded").get("runtime_version");
         if (entry.at("answer").is_object() && recorded.is_string() &&
             recorded.as_string() != *version)
-            document["problems"].push_back("the bytes say version " + recorded.as_string() +
-                                           ", trtexec says " + *version);
+            for (const char* key : {"contradictions", "problems"})
+                document[key].push_back("the bytes say version " + recorded.as_string() +
+                                        ", trtexec says " + *version);
     } catch (const Error& error) {
         entry["why_not"] = error.message();
     }
     document["asked"].push_back(std::move(entry));
 }
 
+// IRuntime::getEngineValidity: only the runtime itself can tell, and no program of TensorRT-RTX asks it
+void ask_validity(Json& document, const std::string& path, const AskValidity& validity) {
+    Validity told{Json(), "not asked: nothing here reaches the runtime of TensorRT-RTX"};
+    if (validity)
+        told = validity(path);
+    document["asked"].push_back(
+        Json::object({{"program", "requal-runner-tensorrt-rtx"},
+                      {"question", "engine validity"},
+                      {"answer", told.answer},
+                      {"why_not", told.answer.is_null() ? Json(told.why_not) : Json()}}));
+}
+
 }  // namespace
 
-void ask_programs(Json& document, const std::string& path, std::int64_t deadline_ns) {
+void ask_programs(Json& document, const std::string& path, std::int64_t deadline_ns,
+                  const AskValidity& validity) {
     // trtexec reads the file from its first byte: it knows no wrapper, and no plans of TensorRT-RTX
     if (document.at("kind") == Json("tensorrt-plan") && document.at("wrapper").is_null())
         ask_trtexec(document, path, deadline_ns);
+    if (document.at("kind") == Json("tensorrt-rtx-plan"))
+        ask_validity(document, path, validity);
 }
 
 }  // namespace requal::artifact

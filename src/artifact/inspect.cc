@@ -56,15 +56,14 @@ void add_members(std::string& text, const Json& object, const std::string& inden
 constexpr std::size_t files_shown = 100;
 
 // Size and digest of the files that belong to the artefact. A name that leaves its folder is not followed.
-Json describe_files(const std::string& path, const Recognised& found, bool with_digest,
-                    std::vector<std::string>& problems) {
+Json describe_files(const std::string& path, Recognised& found, bool with_digest) {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     Json files = Json::array();
     for (const NamedFile& file : found.files) {
         if (files.size() == files_shown) {
-            problems.push_back("only the first " + std::to_string(files_shown) +
-                               " of its files were looked at");
+            found.oddities.push_back("only the first " + std::to_string(files_shown) +
+                                     " of its files were looked at");
             break;
         }
         Json entry = Json::object(
@@ -77,8 +76,8 @@ Json describe_files(const std::string& path, const Recognised& found, bool with_
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::input)
                 throw;
-            problems.push_back("its file '" + printable(file.name) +
-                               "' cannot be looked at: " + error.message());
+            found.oddities.push_back("its file '" + printable(file.name) +
+                                     "' cannot be looked at: " + error.message());
         }
         files.push_back(std::move(entry));
     }
@@ -95,15 +94,14 @@ void add_weights_of_ir(const std::string& path, Recognised& found) {
         found.files.push_back({name.substr(0, name.size() - 4) + ".bin", "weights"});
 }
 
-void check_weights_of_ir(const Json& files, const Recognised& found,
-                         std::vector<std::string>& problems) {
+void check_weights_of_ir(const Json& files, Recognised& found) {
     if (found.kind != "openvino-ir" || files.size() != 1)
         return;
     const Json& size = files.as_array().front().at("size_bytes");
     const Json& needed = found.recorded.at("weight_bytes_needed");
     if (!size.is_null() && size.as_integer() < needed.as_integer())
-        problems.push_back("its weights have " + std::to_string(size.as_integer()) + " bytes, " +
-                           std::to_string(needed.as_integer()) + " are needed");
+        found.damage.push_back("its weights have " + std::to_string(size.as_integer()) +
+                               " bytes, " + std::to_string(needed.as_integer()) + " are needed");
 }
 
 }  // namespace
@@ -114,19 +112,25 @@ Json inspect_document(const std::string& path, bool with_digest) {
         throw Error(ErrorKind::input, "the file is empty", path, "give the artefact itself");
     Recognised found = recognise(source);
     add_weights_of_ir(path, found);
+    if (with_digest)
+        verify_checksum(source, found);
     Json document = new_document("inspect", 1);
     document["path"] = path;
     document["kind"] = found.kind;
     document["size_bytes"] = source.size();
     document["digest"] = with_digest ? Json(digest_of_file(path).text()) : Json();
+    document["checksum"] = found.checksum.empty() ? Json() : Json(found.checksum);
     document["recorded"] = found.recorded;
     document["unknown"] = text_array(found.unknown);
     const std::string_view role = role_of_kind(found.kind);
     document["role"] = role.empty() ? Json() : Json(role);
-    document["files"] = describe_files(path, found, with_digest, found.problems);
-    check_weights_of_ir(document["files"], found, found.problems);
+    document["files"] = describe_files(path, found, with_digest);
+    check_weights_of_ir(document["files"], found);
     document["asked"] = Json::array();
-    document["problems"] = text_array(found.problems);
+    document["damage"] = text_array(found.damage);
+    document["oddities"] = text_array(found.oddities);
+    document["contradictions"] = Json::array();  // of what others say: ask_programs()
+    document["problems"] = text_array(found.problems());
     document["wrapper"] = found.wrapper;
     return document;
 }
@@ -141,8 +145,13 @@ std::string inspect_text(const Json& document) {
     text += "size: " + std::to_string(size) + " bytes\n";
     if (document.at("digest").is_string())
         text += "digest: " + document.at("digest").as_string() + "\n";
-    for (const Json& problem : document.at("problems").as_array())
-        text += "problem: " + printable(problem.as_string()) + "\n";
+    if (document.get("checksum").is_string())
+        text += "its own checksum: " + document.at("checksum").as_string() + "\n";
+    for (const auto& [key, label] : {std::pair{"damage", "damaged: "},
+                                     {"contradictions", "contradiction: "},
+                                     {"oddities", "note: "}})
+        for (const Json& item : document.at(key).as_array())
+            text += label + printable(item.as_string()) + "\n";
     if (document.at("wrapper").is_object()) {
         text += "wrapper:\n";
         add_members(text, document.at("wrapper"), "  ");

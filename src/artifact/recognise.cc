@@ -4,6 +4,12 @@
 
 namespace requal::artifact {
 
+std::vector<std::string> Recognised::problems() const {
+    std::vector<std::string> all = damage;
+    all.insert(all.end(), oddities.begin(), oddities.end());
+    return all;
+}
+
 Recognised recognise(const ByteSource& source) {
     std::optional<Recognised> damaged;
     for (const NamedRecogniser& recogniser : all_recognisers()) {
@@ -29,6 +35,13 @@ std::optional<Recognised> recognise_inside(const ByteSource& source) {
     return std::nullopt;
 }
 
+void verify_checksum(const ByteSource& source, Recognised& found) {
+    for (const NamedRecogniser& recogniser : all_recognisers())
+        if (recogniser.verify != nullptr && recogniser.name == found.kind &&
+            found.wrapper.is_null())
+            recogniser.verify(source, found);
+}
+
 std::string_view role_of_kind(std::string_view kind) {
     static constexpr std::pair<std::string_view, std::string_view> roles[] = {
         {"onnx", "model"},
@@ -52,6 +65,11 @@ std::string_view role_of_kind(std::string_view kind) {
         if (name == kind)
             return role;
     return "";
+}
+
+bool is_no_engine(std::string_view kind) {
+    const std::string_view role = role_of_kind(kind);
+    return !role.empty() && role != "engine";
 }
 
 }  // namespace requal::artifact

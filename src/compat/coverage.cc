@@ -46,8 +46,10 @@ Bytes read_bytes(const Identity& identity) {
         bytes.soc = recorded.get("hw_arch").as_string();
     if (recorded.get("opsets").is_object() && recorded.get("opsets").get("ai.onnx").is_integer())
         bytes.opset = std::to_string(recorded.get("opsets").get("ai.onnx").as_integer());
-    for (const Json& problem : document.at("problems").as_array())
-        bytes.problems.push_back(problem.as_string());
+    for (const Json& item : document.at("damage").as_array())
+        bytes.damage.push_back(item.as_string());
+    for (const Json& item : document.at("oddities").as_array())
+        bytes.oddities.push_back(item.as_string());
     return bytes;
 }
 
@@ -56,10 +58,9 @@ std::vector<std::string> contradictions(const Artefact& artefact, const Bytes& b
     if (!bytes.at_hand)
         return found;
     const std::string name = artefact.id + ": ";
-    // of a file whose kind is known, problems say what its description leaves out
-    if (bytes.kind == "unknown")
-        for (const std::string& problem : bytes.problems)
-            found.push_back(name + "the file is damaged: " + problem);
+    // nothing that was said of an artefact holds of a file that is not whole; what is merely odd contradicts nobody
+    for (const std::string& damage : bytes.damage)
+        found.push_back(name + "the file at hand is damaged: " + damage);
     if (!artefact.kind.empty() && artefact.kind != bytes.kind)
         found.push_back(name + "stated as " + artefact.kind + ", the bytes are " + bytes.kind);
     if (!artefact.identity.digest.empty() && artefact.identity.digest != bytes.digest)
@@ -80,14 +81,6 @@ std::vector<std::string> contradictions(const Artefact& artefact, const Bytes& b
 }
 
 namespace {
-
-/// What engines are made from, or belongs to making them: it runs on no target as it is.
-bool is_input(std::string_view kind) {
-    static const std::set<std::string_view> kinds = {
-        "onnx",        "openvino-ir",       "torch-checkpoint", "torchscript",
-        "safetensors", "calibration-cache", "timing-cache",     "npz"};
-    return kinds.contains(kind);
-}
 
 Facts facts_with_bytes(const Artefact& artefact, const Bytes& bytes, const Tables& tables) {
     Facts facts = artefact.built;
@@ -128,8 +121,8 @@ Entry cover_by(const RuleSet& rules, const Target& target, const Artefact& artef
         if (!one.of_product &&
             std::find(one.targets.begin(), one.targets.end(), target.id) != one.targets.end())
             claim = &one;
-    const bool input =
-        is_input(bytes.at_hand && bytes.kind != "unknown" ? bytes.kind : artefact.kind);
+    const bool input = artifact::is_no_engine(
+        bytes.at_hand && bytes.kind != "unknown" ? bytes.kind : artefact.kind);
     const Assessment found =
         input ? Assessment{}
               : assess(rules, facts_with_bytes(artefact, bytes, rules.tables), target.facts);
@@ -281,6 +274,8 @@ Json artefact_json(const Artefact& artefact, const Bytes& bytes) {
         object["bytes"] =
             Json::object({{"file", artefact.identity.file},
                           {"kind", bytes.kind},
+                          {"damage", text_array(bytes.damage)},
+                          {"oddities", text_array(bytes.oddities)},
                           {"runtime_version", bytes.version.empty() ? Json() : Json(bytes.version)},
                           {"digest", bytes.digest.empty() ? Json() : Json(bytes.digest)}});
     return object;

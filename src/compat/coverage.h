@@ -22,7 +22,8 @@ std::string_view name_of(Status status);
 struct Bytes {
     bool at_hand = false;
     std::string kind, version, isa, soc, opset, digest;
-    std::vector<std::string> problems;
+    std::vector<std::string> damage,
+        oddities;  ///< as in inspect/1: only damage contradicts a claim
 };
 /// Error(input|storage) when the file cannot be read. Reads the whole file only where a digest is stated.
 Bytes read_bytes(const Identity& identity);

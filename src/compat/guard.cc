@@ -44,14 +44,6 @@ std::string product_of_kind(std::string_view kind) {
 
 namespace {
 
-/// What an engine is made from or with; a runtime does not execute it as an engine of a product above.
-bool is_build_input(std::string_view kind) {
-    static const std::set<std::string_view> kinds = {
-        "onnx",        "openvino-ir",       "torch-checkpoint", "torchscript",
-        "safetensors", "calibration-cache", "timing-cache",     "npz"};
-    return kinds.contains(kind);
-}
-
 std::string product_of_toolchain(const std::string& name) {
     const std::string head = name.substr(0, name.find(':'));
     if (head == "onnxruntime")
@@ -116,12 +108,9 @@ private:
     }
 
     bool damaged() {
-        if (input_.artefact.problems.empty())
+        if (input_.artefact.damage.empty())
             return false;
-        // what was left out of a description is no damage; damage leaves the kind unknown
-        if (input_.artefact.kind != "unknown")
-            return false;
-        answer(Decision::refused, "GUARD-DAMAGED", input_.artefact.problems.front(),
+        answer(Decision::refused, "GUARD-DAMAGED", input_.artefact.damage.front(),
                "fetch the engine again and compare its digest");
         return true;
     }
@@ -133,10 +122,11 @@ private:
                    "give the engine itself, or its engine manifest with --manifest");
             return true;
         }
-        if (is_build_input(kind) && input_.manifest.is_null()) {
+        // toolchains that execute a model as it is name it in an engine manifest
+        if (artifact::is_no_engine(kind) && input_.manifest.is_null()) {
             answer(Decision::refused, "GUARD-KIND",
-                   "the bytes are of the kind " + kind +
-                       ", which is no engine but an input to a build",
+                   "the bytes are of the kind " + kind + ", which is no engine: its role is '" +
+                       std::string(artifact::role_of_kind(kind)) + "'",
                    "build an engine of it for this machine");
             return true;
         }
@@ -380,8 +370,26 @@ Facts machine_facts(const Json& snapshot, std::string_view product, const Tables
     return facts;
 }
 
-Facts host_machine_facts(const Json& host, const std::string& runtime_version,
-                         const Tables& tables) {
+std::string why_no_gpu(const machine::Gpus& gpus) {
+    if (!gpus.why_not.empty())
+        return "GPU: " + gpus.why_not;
+    if (gpus.list.empty())
+        return "GPU: the driver counts none";
+    for (const machine::Gpu& gpu : gpus.list)
+        if (gpu != gpus.list.front())
+            return "GPU: this machine has " + gpus.list.front().model + " and " + gpu.model +
+                   ", and which of them will run the engine is not known";
+    return {};
+}
+
+bool asks_for_gpu(const Product& product) {
+    return std::any_of(product.axes.begin(), product.axes.end(), [](const Axis& axis) {
+        return axis.same.left.ends_with(".gpu") || axis.same.left.ends_with(".cc");
+    });
+}
+
+Facts host_machine_facts(const Json& host, const std::string& runtime_version, const Tables& tables,
+                         const machine::Gpus& gpus) {
     Facts facts;
     set(facts, "arch", architecture_name(text_of(host, "architecture")));
     if (host.get("kernel").is_string())
@@ -389,6 +397,11 @@ Facts host_machine_facts(const Json& host, const std::string& runtime_version,
     if (host.get("cpu").is_object() && host.get("cpu").get("isa").is_array())
         facts["isa"] = words_of(host.get("cpu").get("isa"));
     set(facts, "version", runtime_version);
+    set(facts, "driver", gpus.driver);
+    if (why_no_gpu(gpus).empty()) {
+        set(facts, "gpu", gpus.list.front().model);
+        set(facts, "cc", gpus.list.front().compute_capability);
+    }
     derive(facts, tables);
     return facts;
 }
@@ -425,7 +438,9 @@ Json guard_document(const RuleSet& rules, const std::string& path, const Json& m
                                        {"kind", input.artefact.kind},
                                        {"manifest", !input.manifest.is_null()},
                                        {"facts", facts_json(result.built)}});
-    document["machine"] = Json::object({{"from", machine}, {"facts", facts_json(result.target)}});
+    document["machine"] = Json::object({{"from", machine},
+                                        {"facts", facts_json(result.target)},
+                                        {"unknown", text_array(input.machine_unknown)}});
     Json reasons = Json::array();
     for (const Reason& reason : result.reasons) {
         const Rule* rule = rules.rule(reason.rule);

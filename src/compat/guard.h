@@ -9,6 +9,7 @@
 #include "base/document.h"
 #include "base/json.h"
 #include "compat/rule_set.h"
+#include "machine/gpus.h"
 
 namespace requal::compat {
 
@@ -29,6 +30,7 @@ struct GuardInput {
     Json manifest;
     Truth digest_matches = Truth::unknown;
     Facts machine;  ///< of machine_facts(), without product: an engine is judged for its own
+    std::vector<std::string> machine_unknown = {};  ///< why something of the machine is not known
 };
 
 struct GuardResult {
@@ -66,9 +68,16 @@ Facts engine_facts(const artifact::Recognised& artefact, const Json& manifest,
 Facts machine_facts(const Json& snapshot, std::string_view product, const Tables& tables,
                     std::string_view source);
 
-/// Facts of this computer: machine::host_facts(); and the runtime version where the caller learned it (empty: unknown).
-Facts host_machine_facts(const Json& host, const std::string& runtime_version,
-                         const Tables& tables);
+/// Facts of this computer: machine::host_facts(); the runtime version where the caller learned it (empty: unknown); its GPUs. GPUs
+/// that differ leave the model unknown: which of them will run the engine is not known.
+Facts host_machine_facts(const Json& host, const std::string& runtime_version, const Tables& tables,
+                         const machine::Gpus& gpus = {});
+
+/// Why the GPU of a machine is not known, one sentence; empty: it is known.
+std::string why_no_gpu(const machine::Gpus& gpus);
+
+/// Do the rules for this product ask for a GPU?
+bool asks_for_gpu(const Product& product);
 
 /// The product whose rules speak of this kind: "tensorrt" for "tensorrt-plan"; empty: none.
 std::string product_of_kind(std::string_view kind);

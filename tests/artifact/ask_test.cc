@@ -94,9 +94,41 @@ TEST_F(Ask, nothing_is_asked_where_nobody_can_answer) {
     EXPECT_EQ(asked().size(), 0U);  // no trtexec
     trtexec("echo 'Plan was created with TensorRT version 1.2.3.4'");
     write_file_atomically(plan_, std::string("vtrt") + std::string(100, '\0'));
-    EXPECT_EQ(asked().size(), 0U);  // it does not know plans of TensorRT-RTX
+    const Json answers = asked();  // it does not know plans of TensorRT-RTX
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers.as_array()[0].at("program"), Json("requal-runner-tensorrt-rtx"));
     write_file_atomically(plan_, "x");
     EXPECT_EQ(asked().size(), 0U);
+}
+
+TEST_F(Ask, tensorrt_rtx_is_asked_through_a_runner_or_it_is_said_that_it_was_not) {
+    const std::string path = folder_.path() + "/rtx.plan";
+    std::string bytes = "vtrt" + std::string(20, '\0') + "\x01\x07\x01\x74" + std::string(100, 'x');
+    bytes[16] = static_cast<char>(bytes.size());
+    write_file_atomically(path, bytes);
+    trtexec("echo 'Plan was created with TensorRT version 10.3.0.26'");  // does not know such plans
+    const auto asked = [&](const AskValidity& validity) {
+        Json document = inspect_document(path, false);
+        EXPECT_EQ(document.at("kind"), Json("tensorrt-rtx-plan"));
+        ask_programs(document, path, std::int64_t{20} * 1'000'000'000, validity);
+        EXPECT_EQ(document.at("asked").size(), 1U);
+        text_ = inspect_text(document);
+        return document.at("asked").as_array().at(0);
+    };
+    Json entry = asked({});
+    EXPECT_TRUE(entry.at("answer").is_null());
+    EXPECT_EQ(entry.at("why_not").as_string().substr(0, 9), "not asked");
+    EXPECT_NE(text_.find("requal-runner-tensorrt-rtx engine validity: no answer: not asked"),
+              std::string::npos);
+    std::string seen;
+    entry = asked([&](const std::string& file) {
+        seen = file;
+        return Validity{Json::object({{"validity", "suboptimal"}}), ""};
+    });
+    EXPECT_EQ(seen, path);
+    EXPECT_EQ(entry.at("answer"), Json::object({{"validity", "suboptimal"}}));
+    EXPECT_TRUE(entry.at("why_not").is_null());
+    EXPECT_NE(text_.find("engine validity: validity suboptimal"), std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "artifact/checksum.h"
 #include "artifact/recognise.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -37,7 +38,7 @@ void every_truncation(const std::string& name, std::string_view kind, std::size_
     const std::string bytes = bytes_of(name);
     for (std::size_t size = 0; size < std::min(bytes.size(), open_ended); ++size) {
         const Recognised found = recognised(std::string_view(bytes).substr(0, size));
-        EXPECT_TRUE(found.kind == "unknown" || (found.kind == kind && !found.problems.empty()))
+        EXPECT_TRUE(found.kind == "unknown" || (found.kind == kind && !found.problems().empty()))
             << name << " cut to " << size << " is " << found.kind;
     }
 }
@@ -45,7 +46,7 @@ void every_truncation(const std::string& name, std::string_view kind, std::size_
 TEST(Kinds, ort) {
     const Recognised found = of_file("tiny.ort");
     EXPECT_EQ(found.kind, "ort");
-    EXPECT_EQ(found.problems, std::vector<std::string>{});
+    EXPECT_EQ(found.problems(), std::vector<std::string>{});
     const Json& recorded = found.recorded;
     EXPECT_EQ(recorded.at("ort_format_version"), Json("6"));
     EXPECT_EQ(recorded.at("ir_version"), Json(8));
@@ -87,7 +88,7 @@ TEST(Kinds, flatbuffers_whose_offsets_lead_astray) {
         std::string root = good;
         root.replace(0, 4, "\xf0\xff\xff\xff");
         EXPECT_EQ(recognised(root).kind, "unknown");
-        EXPECT_EQ(recognised(root).problems.size(), 1U);
+        EXPECT_EQ(recognised(root).problems().size(), 1U);
     }
 }
 
@@ -95,12 +96,12 @@ TEST(Kinds, plan_of_tensorrt_rtx) {
     const Recognised found = of_file("rtx-head.plan");
     EXPECT_EQ(found.kind, "tensorrt-rtx-plan");
     EXPECT_EQ(found.recorded.at("runtime_version"), Json("1.7.1.116"));
-    ASSERT_EQ(found.problems.size(), 1U);  // the fixture is the head of a plan of 136156 bytes
-    EXPECT_NE(found.problems[0].find("136156"), std::string::npos);
+    ASSERT_EQ(found.problems().size(), 1U);  // the fixture is the head of a plan of 136156 bytes
+    EXPECT_NE(found.problems()[0].find("136156"), std::string::npos);
     EXPECT_TRUE(has(found.unknown, "compute_capability"));
     std::string whole = bytes_of("rtx-head.plan");
     whole.resize(136156);
-    EXPECT_EQ(recognised(whole).problems, std::vector<std::string>{});
+    EXPECT_EQ(recognised(whole).problems(), std::vector<std::string>{});
 }
 
 TEST(Kinds, plan_behind_an_ultralytics_header) {
@@ -118,7 +119,7 @@ TEST(Kinds, plan_behind_an_ultralytics_header) {
     bad[5] = '!';
     EXPECT_EQ(recognised(bad).kind, "tensorrt-plan");
     EXPECT_TRUE(recognised(bad).wrapper.at("metadata").is_null());
-    EXPECT_EQ(recognised(bad).problems.size(), 1U);
+    EXPECT_EQ(recognised(bad).problems().size(), 1U);
     // a size that leads elsewhere: nothing is claimed
     bad = bytes_of("ultralytics.engine");
     bad[0] = '\x10';
@@ -157,7 +158,7 @@ TEST(Kinds, openvino_ir_that_is_hostile) {
     for (int i = 0; i < 100000; ++i)
         deep += "<a>";
     EXPECT_EQ(recognised(deep).kind, "unknown");
-    EXPECT_NE(recognised(deep).problems.at(0).find("more than 200 open tags"), std::string::npos);
+    EXPECT_NE(recognised(deep).problems().at(0).find("more than 200 open tags"), std::string::npos);
     EXPECT_EQ(recognised("<?xml version=\"1.0\"?><html/>").kind, "unknown");
     EXPECT_EQ(recognised("<net name=\"n\" version=\"11\"></net>").kind, "unknown");
     const Recognised far = recognised(
@@ -199,7 +200,7 @@ TEST(Kinds, qnn_context) {
     EXPECT_EQ(found.recorded.at("build_id"), Json("v2.51.0.260929181845"));
     EXPECT_EQ(found.recorded.at("backend_id"), Json(6));
     EXPECT_EQ(found.recorded.at("body_bytes"), Json(45056));
-    ASSERT_EQ(found.problems.size(), 1U);  // only its head is kept
+    ASSERT_EQ(found.problems().size(), 1U);  // only its head is kept
     EXPECT_TRUE(has(found.unknown, "soc_model"));
     every_truncation("qnn.bin", "qnn-context", SIZE_MAX);
 }
@@ -207,7 +208,7 @@ TEST(Kinds, qnn_context) {
 TEST(Kinds, hailo_hef) {
     const Recognised found = of_file("v1.hef");
     EXPECT_EQ(found.kind, "hailo-hef");
-    EXPECT_EQ(found.problems, std::vector<std::string>{});
+    EXPECT_EQ(found.problems(), std::vector<std::string>{});
     EXPECT_EQ(found.recorded.at("header_version"), Json(1));
     EXPECT_EQ(found.recorded.at("hw_arch"), Json("HAILO8L"));
     EXPECT_EQ(found.recorded.at("sdk_version"), Json("3.27.0"));
@@ -216,7 +217,7 @@ TEST(Kinds, hailo_hef) {
     EXPECT_EQ(found.recorded.at("extensions"), Json::array({"KO_RUN_ASAP"}));
     EXPECT_EQ(of_file("hailo8.hef").recorded.at("hw_arch"), Json("HAILO8"));
     for (const char* name : {"v0.hef", "v1.hef", "v2.hef", "v3.hef"}) {
-        EXPECT_EQ(of_file(name).problems, std::vector<std::string>{}) << name;
+        EXPECT_EQ(of_file(name).problems(), std::vector<std::string>{}) << name;
         EXPECT_EQ(of_file(name).recorded.at("sdk_version"), Json("3.27.0")) << name;
         every_truncation(name, "hailo-hef", SIZE_MAX);
     }
@@ -225,8 +226,92 @@ TEST(Kinds, hailo_hef) {
               Json("md5:000102030405060708090a0b0c0d0e0f"));
     std::string other = bytes_of("v3.hef");
     other[7] = 9;
-    EXPECT_EQ(recognised(other).problems.at(0), "header version 9: an unknown layout");
+    EXPECT_EQ(recognised(other).problems().at(0), "header version 9: an unknown layout");
     EXPECT_FALSE(recognised(other).recorded.has("hw_arch"));
+}
+
+// A file with this version of the header and its checksum in place; 4: version 3 with the description's checksum too.
+std::string hef_with_checksum(unsigned version) {
+    std::string body;  // whole fields of Protocol Buffers
+    while (body.size() < 3060)
+        body += "\x38\x01";
+    const auto big = [](std::uint64_t value, unsigned width) {
+        std::string text;
+        for (unsigned i = width; i-- > 0;)
+            text += static_cast<char>(value >> (8 * i) & 0xFFU);
+        return text;
+    };
+    const std::uint64_t rest = body.size(), description = version == 0 ? rest : 300;
+    const auto sum = [](std::string_view bytes) { return *xxh3_64_of(ByteSource::over(bytes)); };
+    std::string header = "\x01HEF" + big(version, 4) + big(description, 4);
+    if (version == 0) {
+        header += big(0, 4);
+        const std::string md5 = md5_of(ByteSource::over(body));
+        for (std::size_t i = 0; i < md5.size(); i += 2)
+            header += static_cast<char>(std::stoi(md5.substr(i, 2), nullptr, 16));
+    } else if (version == 1) {
+        header += big(crc32_of(ByteSource::over(body)), 4) + big(rest - description, 8) + big(0, 4);
+    } else if (version == 2) {
+        header += big(sum(body), 8) + big(rest - description, 8) + big(0, 16);
+    } else {
+        header += big(sum(body), 8) + big(rest - description, 8) + big(0, 4) + big(0, 8);
+        header += big(version == 4 ? sum(body.substr(0, description)) : 0, 8) + big(0, 8);
+        header[7] = 3;
+    }
+    return header + body;
+}
+
+TEST(Kinds, a_hailo_executables_checksum_is_verified_when_the_file_is_read) {
+    for (const unsigned version : {0U, 1U, 2U, 3U, 4U}) {
+        TemporaryFolder folder;
+        const std::string path = folder.path() + "/m.hef";
+        std::string bytes = hef_with_checksum(version);
+        write_file_atomically(path, bytes);
+        EXPECT_EQ(inspect_document(path, false).at("checksum"), Json("not verified")) << version;
+        EXPECT_EQ(inspect_document(path, true).at("checksum"), Json("fits")) << version;
+        EXPECT_EQ(inspect_document(path, true).at("damage").size(), 0U) << version;
+        bytes[bytes.size() - 2900] ^= 1;
+        write_file_atomically(path, bytes);
+        EXPECT_EQ(inspect_document(path, true).at("checksum"), Json("differs")) << version;
+        EXPECT_EQ(inspect_document(path, true).at("damage").as_array().back(),
+                  Json("the bytes do not give the checksum in its header: changed"));
+    }
+    // an unknown layout has an unknown checksum
+    std::string other = hef_with_checksum(1);
+    other[7] = 9;
+    EXPECT_EQ(recognised(other).checksum, "");
+}
+
+TEST(Kinds, checksums_are_those_of_hashlib_zlib_and_xxhash) {
+    struct Row {
+        std::size_t size;
+        std::uint64_t xxh3;
+        const char* md5;
+        std::uint32_t crc32;
+    };
+    for (const Row& row :
+         {Row{0, 0, "d41d8cd98f00b204e9800998ecf8427e", 0},
+          Row{1, 0, "89e74e640b8c46257a29de0616794d5d", 0x4c667a2e},
+          Row{55, 0, "852e13533f66e414bbbbb3348de4f81f", 0xe564326e},
+          Row{56, 0, "98e8cb3457434649644b5fe9f4e5e4fa", 0x4a35ab03},
+          Row{63, 0, "c9803ddca3b148d91d5f214be64197d4", 0x337301c0},
+          Row{64, 0, "bc00c8534af1e5aef0ede584d8ad5bc3", 0x38e4dbb5},
+          Row{65, 0, "4e114d3e0baf5ace365e0552a3273291", 0x6c311b46},
+          Row{241, 0x956cae592c67279e, "8735821e74f113d436da119f6b383ab9", 0x16d0e71e},
+          Row{1024, 0x70bd377d9574f4bb, "15ee510138a80d0470331212a023ab66", 0x0824e952},
+          Row{1025, 0x66c4487c41e127a7, "642ef7bb1127b54d5199d7fa562c1cfa", 0xc90b6e1f},
+          Row{3000, 0x33a08283bba03e0c, "0e28af5811d6c6890e51fba9f03856bd", 0x1a986ca7},
+          Row{40000, 0x6d9533240215ebf9, "0809f5113a4c5c5ed345c7a4338c247e", 0x47f96d75}}) {
+        std::string bytes;
+        for (std::size_t i = 0; i < row.size; ++i)
+            bytes += static_cast<char>((i * 131 + 7) & 255U);
+        const ByteSource source = ByteSource::over(bytes);
+        EXPECT_EQ(md5_of(source), row.md5) << row.size;
+        EXPECT_EQ(crc32_of(source), row.crc32) << row.size;
+        EXPECT_EQ(xxh3_64_of(source),
+                  row.size > 240 ? std::optional<std::uint64_t>(row.xxh3) : std::nullopt)
+            << row.size;
+    }
 }
 
 TEST(Kinds, torch_checkpoint) {
@@ -260,13 +345,13 @@ TEST(Kinds, torchscript) {
     EXPECT_EQ(found.recorded.at("code_files"), Json(1));
     EXPECT_EQ(found.recorded.at("extra_files"), Json::array({"config.txt"}));
     EXPECT_EQ(of_file("export.pt2").kind, "unknown");
-    EXPECT_EQ(of_file("export.pt2").problems.size(), 1U);
+    EXPECT_EQ(of_file("export.pt2").problems().size(), 1U);
 }
 
 TEST(Kinds, safetensors) {
     const Recognised found = of_file("two.safetensors");
     EXPECT_EQ(found.kind, "safetensors");
-    EXPECT_EQ(found.problems, std::vector<std::string>{});
+    EXPECT_EQ(found.problems(), std::vector<std::string>{});
     EXPECT_EQ(found.recorded.at("tensors_total"), Json(2));
     EXPECT_EQ(found.recorded.at("tensor_types"), Json::object({{"F16", 1}, {"F32", 1}}));
     EXPECT_EQ(found.recorded.at("metadata"), Json::object({{"format", "np"}}));
@@ -279,11 +364,11 @@ TEST(Kinds, safetensors) {
         bytes[0] = static_cast<char>(header.size());
         return recognised(bytes + std::string(header) + std::string(8, 'x'));
     };
-    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})").problems.size(),
+    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})").problems().size(),
               0U);
-    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})").problems.size(),
+    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})").problems().size(),
               1U);
-    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,9]}})").problems.size(),
+    EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,9]}})").problems().size(),
               1U);
     EXPECT_EQ(with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[-1,8]}})").kind, "unknown");
     EXPECT_EQ(with(R"({"a":1})").kind, "unknown");
@@ -300,7 +385,7 @@ TEST(Kinds, calibration_cache) {
     EXPECT_EQ(found.recorded.at("tensors_total"), Json(3));
     EXPECT_EQ(found.recorded.at("tensors").as_array()[1],
               Json::object({{"name", "block/conv:0"}, {"scale_hex", "3d1b2f40"}}));
-    EXPECT_EQ(recognised("TRT-8510-MinMaxCalibration\nimages: nothing\n").problems.at(0),
+    EXPECT_EQ(recognised("TRT-8510-MinMaxCalibration\nimages: nothing\n").problems().at(0),
               "line 2 is not NAME: and 8 hexadecimal digits");
     EXPECT_EQ(recognised("TRT-\n").kind, "unknown");
     EXPECT_EQ(recognised("TRT-85a-X\n").kind, "unknown");
@@ -309,14 +394,14 @@ TEST(Kinds, calibration_cache) {
 TEST(Kinds, timing_cache) {
     const Recognised found = of_file("rtx.timing");
     EXPECT_EQ(found.kind, "timing-cache");
-    EXPECT_EQ(found.problems, std::vector<std::string>{});
+    EXPECT_EQ(found.problems(), std::vector<std::string>{});
     EXPECT_EQ(found.recorded.at("file_format_version"), Json("1"));
     EXPECT_TRUE(has(found.unknown, "device"));
     every_truncation("rtx.timing", "timing-cache", SIZE_MAX);
     // the same archive without the text may be an old plan: neither is claimed
     const Recognised other = recognised("ptrt" + std::string(100, '\0'));
     EXPECT_EQ(other.kind, "unknown");
-    EXPECT_EQ(other.problems.size(), 1U);
+    EXPECT_EQ(other.problems().size(), 1U);
 }
 
 TEST(Kinds, context_of_qnn) {

@@ -42,7 +42,7 @@ TEST(Recognise, onnx) {
               Json::array({Json::object(
                   {{"name", "x"}, {"type", "float32"}, {"shape", Json::array({"batch", 4})}})}));
     EXPECT_TRUE(found.unknown.empty());
-    EXPECT_TRUE(found.problems.empty());
+    EXPECT_TRUE(found.problems().empty());
 }
 
 TEST(Recognise, onnx_with_external_data) {
@@ -66,12 +66,12 @@ TEST(Recognise, every_truncation_of_a_model_is_no_model) {
         if (found.kind == "onnx") {
             EXPECT_EQ(found.unknown, std::vector<std::string>{"opsets"}) << size;
         }
-        said_damaged = said_damaged || !found.problems.empty();
+        said_damaged = said_damaged || !found.problems().empty();
     }
     EXPECT_TRUE(said_damaged);
     const Recognised half = recognised(std::string_view(model).substr(0, model.size() / 2));
-    ASSERT_EQ(half.problems.size(), 1U);
-    EXPECT_EQ(half.problems[0].rfind("begins as an ONNX model and is damaged at byte ", 0), 0U);
+    ASSERT_EQ(half.problems().size(), 1U);
+    EXPECT_EQ(half.problems()[0].rfind("begins as an ONNX model and is damaged at byte ", 0), 0U);
     EXPECT_EQ(half.kind, "unknown");
 }
 
@@ -101,14 +101,14 @@ TEST(Recognise, a_plan_of_an_unknown_layout_has_no_version) {
     EXPECT_EQ(found.kind, "tensorrt-plan");
     EXPECT_FALSE(found.recorded.has("runtime_version"));
     EXPECT_EQ(found.unknown.front(), "runtime_version");
-    EXPECT_EQ(found.problems.size(), 1U);
+    EXPECT_EQ(found.problems().size(), 1U);
 }
 
 TEST(Recognise, a_cut_plan_is_said_to_be_cut) {
     const Recognised found = recognised(plan("ftrt", "\x0a\x03\x01\x1a").substr(0, 27));
     EXPECT_EQ(found.kind, "unknown");
     EXPECT_EQ(found.unknown.front(), "kind");
-    EXPECT_EQ(found.problems.at(0),
+    EXPECT_EQ(found.problems().at(0),
               "begins as a tensorrt-plan and is cut off at byte 27, inside its header");
 }
 
@@ -120,10 +120,10 @@ TEST(Recognise, openvino_blob) {
     std::string other = bytes_of("tiny.blob");
     other[8] = 2;
     EXPECT_FALSE(recognised(other).recorded.has("runtime_version"));
-    EXPECT_EQ(recognised(other).problems.size(), 1U);
+    EXPECT_EQ(recognised(other).problems().size(), 1U);
     std::string huge = bytes_of("tiny.blob");
     huge[17] = '\x7f';
-    EXPECT_EQ(recognised(huge).problems.size(), 1U);
+    EXPECT_EQ(recognised(huge).problems().size(), 1U);
     EXPECT_EQ(recognised(huge).unknown.front(), "runtime_version");
 }
 
@@ -145,7 +145,7 @@ TEST(Recognise, a_cut_npz_is_said_to_be_cut) {
     const std::string bytes = bytes_of("two.npz");
     const Recognised found = recognised(std::string_view(bytes).substr(0, bytes.size() - 30));
     EXPECT_EQ(found.kind, "unknown");
-    EXPECT_EQ(found.problems.size(), 1U);
+    EXPECT_EQ(found.problems().size(), 1U);
 }
 
 TEST(Recognise, other_zip_archives_are_unknown) {

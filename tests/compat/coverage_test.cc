@@ -308,6 +308,51 @@ TEST(Coverage, ClaimsAgainstBytesAreContradicted) {
     EXPECT_EQ(status(with("version: 10.3.0.26", ""), "T", "O"), "contradicted");
 }
 
+TEST(Coverage, OnlyDamageContradictsAClaim) {
+    const TemporaryFolder folder;
+    const auto with = [&](const std::string& bytes) {
+        write_file_atomically(folder.path() + "/a.plan", bytes);
+        return coverage_document(
+            rules(),
+            request_of(plan_request("version: 10.3.0.26",
+                                    "        file: a.plan\n"
+                                    "        documents: [{targets: [T], by: them}]\n"),
+                       folder.path() + "/request.yaml"),
+            {});
+    };
+    const auto artefact = [](const Json& document) {
+        return document.at("offers").as_array().at(0).at("artefacts").as_array().at(0);
+    };
+    const std::string whole = plan_bytes(10, 3, 0, 26);
+    Json document = with(whole);
+    EXPECT_EQ(status(document, "T", "O"), "documented");
+    EXPECT_EQ(artefact(document).at("contradictions").size(), 0U);
+
+    std::string odd = whole;  // a layout that is not known tells no version: nobody is contradicted
+    odd[5] = 1;
+    document = with(odd);
+    EXPECT_EQ(status(document, "T", "O"), "documented");
+    EXPECT_EQ(artefact(document).at("contradictions").size(), 0U);
+    EXPECT_EQ(artefact(document).at("bytes").at("oddities").size(), 1U);
+    EXPECT_EQ(artefact(document).at("bytes").at("damage").size(), 0U);
+
+    for (const std::size_t size : {27U, 28U}) {  // inside its header, and nothing behind it
+        document = with(whole.substr(0, size));
+        EXPECT_EQ(status(document, "T", "O"), "contradicted") << size;
+        EXPECT_EQ(artefact(document).at("bytes").at("damage").size(), 1U) << size;
+        EXPECT_NE(artefact(document)
+                      .at("contradictions")
+                      .as_array()
+                      .at(0)
+                      .as_string()
+                      .find("the file at hand is damaged"),
+                  std::string::npos);
+    }
+    document = with(plan_bytes(11, 4, 0, 12));  // whole, and another one than was claimed
+    EXPECT_EQ(status(document, "T", "O"), "contradicted");
+    EXPECT_EQ(artefact(document).at("bytes").at("damage").size(), 0U);
+}
+
 TEST(Coverage, BadRequestsAreNamedByFileAndLine) {
     const std::string target = "targets:\n  - {id: T, gpu: H100}\n";
     struct Case {

@@ -79,11 +79,28 @@ TEST(Guard, WhatIsNoEngine) {
     expect(judge(artifact::Recognised{}, {}, machine(a100, "10.8.0.43")),
            {Decision::cannot_tell, "GUARD-KIND"});
     artifact::Recognised cut;
-    cut.problems = {"begins as a TensorRT plan and is cut off"};
+    cut.damage = {"begins as a TensorRT plan and is cut off"};
     expect(judge(cut, {}, machine(a100, "10.8.0.43")), {Decision::refused, "GUARD-DAMAGED"});
-    artifact::Recognised tflite;
-    tflite.kind = "tflite";
-    expect(judge(tflite, {}, machine("", "")), {Decision::cannot_tell, "GUARD-NO-RULE"});
+    for (const char* kind : {"ort", "tflite", "openvino-ir", "torchscript", "torch-checkpoint",
+                             "safetensors", "calibration-cache", "timing-cache", "npz"}) {
+        artifact::Recognised other;
+        other.kind = kind;
+        expect(judge(other, {}, machine("", "")), {Decision::refused, "GUARD-KIND"});
+    }
+}
+
+TEST(Guard, DamageIsRefusedAndWhatIsMerelyOddIsNot) {
+    artifact::Recognised whole = plan("10.8.0.43");
+    artifact::Recognised damaged = whole, odd = whole;
+    damaged.damage = {"nothing follows the header"};
+    odd.oddities = {"only the first 100 contexts are listed"};
+    const Facts here = machine(a100, "10.8.0.43");
+    expect(judge(whole, plan_manifest("[]"), here), {Decision::allowed, "TRT-DEFAULT-MATCH"});
+    expect(judge(odd, plan_manifest("[]"), here), {Decision::allowed, "TRT-DEFAULT-MATCH"});
+    expect(judge(damaged, plan_manifest("[]"), here), {Decision::refused, "GUARD-DAMAGED"});
+    artifact::Recognised other;  // such as a PyTorch export archive: nothing of it is broken
+    other.oddities = {"not among the kinds"};
+    expect(judge(other, {}, here), {Decision::cannot_tell, "GUARD-KIND"});
 }
 
 TEST(Guard, OtherBytesThanTheManifestDescribes) {
@@ -158,6 +175,34 @@ TEST(Guard, WhatIsNotKnownOfTheMachine) {
            {Decision::cannot_tell, "GUARD-UNKNOWN"});
     expect(judge(plan("10.8.0.43"), plan_manifest("[]"), machine(a100, "10.8.0")),
            {Decision::cannot_tell, "GUARD-UNKNOWN"});
+}
+
+TEST(Guard, GpusOfThisMachine) {
+    const Json host =
+        parse_json(R"({"architecture": "x86_64", "kernel": "6.1", "cpu": {"isa": []}})", "host");
+    const auto on = [&](const machine::Gpus& gpus) {
+        return host_machine_facts(host, "10.8.0.43", rules().tables, gpus);
+    };
+    const machine::Gpu its{a100, "8.0"}, other{"NVIDIA L40S", "8.9"};
+    expect(judge(plan("10.8.0.43"), plan_manifest("[]"), on({{its}, "570.86.15", ""})),
+           {Decision::allowed, "TRT-DEFAULT-MATCH"});
+    expect(judge(plan("10.8.0.43"), plan_manifest("[]"), on({{its, its}, "570.86.15", ""})),
+           {Decision::allowed, "TRT-DEFAULT-MATCH"});
+    expect(judge(plan("10.8.0.43"), plan_manifest("[]"), on({{other}, "570.86.15", ""})),
+           {Decision::refused, "TRT-DEFAULT-GPU"});
+    // without an engine manifest the machine's GPU decides nothing
+    expect(judge(plan("10.8.0.43"), {}, on({{its}, "570.86.15", ""})),
+           {Decision::cannot_tell, "GUARD-NO-MANIFEST"});
+    for (const machine::Gpus& unknown :
+         {machine::Gpus{{its, other}, "570.86.15", ""}, machine::Gpus{{}, "570.86.15", ""},
+          machine::Gpus{{}, "", "NVIDIA's driver library is not here"}, machine::Gpus{}}) {
+        EXPECT_FALSE(why_no_gpu(unknown).empty());
+        expect(judge(plan("10.8.0.43"), plan_manifest("[]"), on(unknown)),
+               {Decision::cannot_tell, "GUARD-UNKNOWN"});
+    }
+    EXPECT_EQ(on({{its}, "570.86.15", ""}).at("driver"), std::vector<std::string>{"570.86.15"});
+    EXPECT_TRUE(asks_for_gpu(*rules().product("tensorrt")));
+    EXPECT_FALSE(asks_for_gpu(*rules().product("openvino")));
 }
 
 TEST(Guard, OpenVinoBlobs) {

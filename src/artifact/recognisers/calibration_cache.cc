@@ -60,8 +60,8 @@ std::optional<Recognised> recognise_calibration(const ByteSource& source) {
         if (!fits) {
             if (last && bytes.size() < source.size())
                 break;  // the limit cut it
-            result.problems.push_back("line " + std::to_string(line_number) +
-                                      " is not NAME: and 8 hexadecimal digits");
+            result.damage.push_back("line " + std::to_string(line_number) +
+                                    " is not NAME: and 8 hexadecimal digits");
             break;
         }
         ++count;
@@ -72,10 +72,10 @@ std::optional<Recognised> recognise_calibration(const ByteSource& source) {
     result.recorded["tensors_total"] = count;
     result.recorded["tensors"] = std::move(scales);
     if (count > list_limit)
-        result.problems.push_back("only the first " + std::to_string(list_limit) +
+        result.oddities.push_back("only the first " + std::to_string(list_limit) +
                                   " tensors are listed");
     if (bytes.size() < source.size())
-        result.problems.push_back("only the first " + std::to_string(read_limit) +
+        result.oddities.push_back("only the first " + std::to_string(read_limit) +
                                   " bytes were read");
     result.unknown = {"runtime_version", "source_model", "calibration_data", "device"};
     return result;

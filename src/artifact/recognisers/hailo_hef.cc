@@ -4,9 +4,11 @@
 //   3: XXH3-64, 64-bit size of the padded configuration, 32-bit padding, 64-bit size of more information, XXH3-64 of the description,
 //      8 unused bytes
 // and the description, a Protocol Buffers message. Sources: hef/hef_internal.hpp, hef/hef.cpp and hef.proto of hailo-ai/hailort
-// (4.x and 5.x). The checksum is shown; verifying it is HailoRT's.
+// (4.x to 5.2). The checksum is of everything behind the header, except that HailoRT compares only the description's where a header of
+// version 3 has one.
 #include <algorithm>
 
+#include "artifact/checksum.h"
 #include "artifact/recognise.h"
 #include "artifact/wire.h"
 #include "base/text.h"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::string_view magic("\x01HEF", 4);
 constexpr std::size_t list_limit = 100;
+constexpr std::uint64_t header_sizes[] = {32, 28, 44, 56};
 
 std::uint64_t big_endian(const ByteSource& source, std::uint64_t at, std::size_t width) {
     std::uint64_t value = 0;
@@ -129,11 +132,10 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
         return std::nullopt;
     Recognised result;
     const std::uint64_t version = big_endian(source, 4, 4), size = big_endian(source, 8, 4);
-    static constexpr std::uint64_t header_sizes[] = {32, 28, 44, 56};
     const std::uint64_t header = version < 4 ? header_sizes[version] : 12;
     if (source.size() < header) {
-        result.problems.push_back("begins as a Hailo executable and is cut off at byte " +
-                                  std::to_string(source.size()) + ", inside its header");
+        result.damage.push_back("begins as a Hailo executable and is cut off at byte " +
+                                std::to_string(source.size()) + ", inside its header");
         return result;
     }
     result.kind = "hailo-hef";
@@ -141,11 +143,12 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
     recorded["header_version"] = version;
     result.unknown = {"precision", "inputs", "outputs", "source_model"};
     if (version > 3) {
-        result.problems.push_back("header version " + std::to_string(version) +
+        result.oddities.push_back("header version " + std::to_string(version) +
                                   ": an unknown layout");
         result.unknown.insert(result.unknown.begin(), {"hw_arch", "sdk_version"});
         return result;
     }
+    result.checksum = "not verified";
     std::uint64_t after = 0;
     switch (version) {
     case 0:
@@ -165,14 +168,14 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
     }
     const std::uint64_t rest = source.size() - header;
     if (size > rest || after != rest - size)
-        result.problems.push_back("its header speaks of a description of " + std::to_string(size) +
-                                  " bytes and " + std::to_string(after) + " more, " +
-                                  std::to_string(rest) + " follow: cut off or changed");
+        result.damage.push_back("its header speaks of a description of " + std::to_string(size) +
+                                " bytes and " + std::to_string(after) + " more, " +
+                                std::to_string(rest) + " follow: cut off or changed");
     try {
         read_description(source, header, header + std::min(size, rest), result);
     } catch (const MalformedWire& malformed) {
-        result.problems.push_back("the description is damaged at byte " +
-                                  std::to_string(malformed.offset) + ": " + malformed.what);
+        result.damage.push_back("the description is damaged at byte " +
+                                std::to_string(malformed.offset) + ": " + malformed.what);
     }
     for (const char* key : {"sdk_version", "hw_arch"})
         if (!recorded.has(key))
@@ -180,10 +183,37 @@ std::optional<Recognised> recognise_hef(const ByteSource& source) {
     return result;
 }
 
+void verify_hef(const ByteSource& source, Recognised& found) {
+    const std::uint64_t version = big_endian(source, 4, 4);
+    if (version > 3)
+        return;
+    ByteSource covered = source.part(header_sizes[version]);
+    bool fits = false;
+    if (version == 0) {
+        fits = md5_of(covered) == hex(source, 16, 16);
+    } else if (version == 1) {
+        fits = crc32_of(covered) == big_endian(source, 12, 4);
+    } else {
+        std::uint64_t said = big_endian(source, 12, 8);
+        if (const std::uint64_t description = version == 3 ? big_endian(source, 40, 8) : 0;
+            description != 0) {
+            said = description;
+            covered = source.part(header_sizes[version], big_endian(source, 8, 4));
+        }
+        const auto sum = xxh3_64_of(covered);
+        if (!sum)
+            return;  // too short to be what a compiler wrote: it stays "not verified"
+        fits = *sum == said;
+    }
+    found.checksum = fits ? "fits" : "differs";
+    if (!fits)
+        found.damage.push_back("the bytes do not give the checksum in its header: changed");
+}
+
 }  // namespace
 
 std::vector<NamedRecogniser> recognisers_hailo_hef() {
-    return {{"hailo-hef", recognise_hef, true}};
+    return {{"hailo-hef", recognise_hef, true, verify_hef}};
 }
 
 }  // namespace requal::artifact

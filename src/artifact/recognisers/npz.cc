@@ -81,7 +81,7 @@ std::optional<Recognised> recognise_npz(const ByteSource& source) {
             return std::nullopt;
     Recognised result;
     if (!directory->problem.empty()) {
-        result.problems.push_back(directory->problem);
+        result.damage.push_back(directory->problem);
         return result;
     }
     if (directory->members.empty())
@@ -98,7 +98,7 @@ std::optional<Recognised> recognise_npz(const ByteSource& source) {
     result.recorded["arrays"] = arrays;
     result.recorded["arrays_total"] = directory->total;
     if (directory->total > shown_arrays)
-        result.problems.push_back("only the first " + std::to_string(shown_arrays) +
+        result.oddities.push_back("only the first " + std::to_string(shown_arrays) +
                                   " arrays are listed");
     if (!all_types)
         result.unknown.push_back("type and shape of compressed arrays");

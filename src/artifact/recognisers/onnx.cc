@@ -35,7 +35,7 @@ struct Onnx {
     std::set<std::string> initializer_names;
     std::set<std::string> external_files, context_files;
     Json contexts = Json::array();
-    std::vector<std::string> problems;
+    std::vector<std::string> damage, oddities;  // of the engines inside
     std::uint64_t nodes = 0, initializers = 0, external = 0, functions = 0, context_nodes = 0;
     bool graph = false;
 };
@@ -177,8 +177,10 @@ Json read_context(const ByteSource& source, const WireField& node, Onnx& model) 
     if (const auto found = recognise_inside(engine)) {
         inside["kind"] = found->kind;
         inside["recorded"] = found->recorded;
-        for (const std::string& problem : found->problems)
-            model.problems.push_back("the engine inside: " + problem);
+        for (const std::string& text : found->damage)
+            model.damage.push_back("the engine inside: " + text);
+        for (const std::string& text : found->oddities)
+            model.oddities.push_back("the engine inside: " + text);
     }
     context["inside"] = std::move(inside);
     return context;
@@ -381,7 +383,7 @@ Recognised describe(const Onnx& model) {
     recorded["inputs"] = ports_json(model.inputs, &model.initializer_names);
     recorded["outputs"] = ports_json(model.outputs, nullptr);
     if (model.input_count > model.inputs.size() || model.output_count > model.outputs.size())
-        result.problems.push_back("only the first " + std::to_string(list_limit) +
+        result.oddities.push_back("only the first " + std::to_string(list_limit) +
                                   " inputs and outputs are listed");
     if (!model.metadata.empty()) {
         recorded["metadata"] = Json::object();
@@ -399,11 +401,14 @@ Recognised describe(const Onnx& model) {
     recorded["contexts"] = model.contexts;
     for (const std::string& file : model.context_files)
         result.files.push_back({file, "context"});
-    for (const std::string& problem : model.problems)
-        if (result.problems.size() < 20)
-            result.problems.push_back(problem);
+    for (const std::string& text : model.damage)
+        if (result.damage.size() < 20)
+            result.damage.push_back(text);
+    for (const std::string& text : model.oddities)
+        if (result.oddities.size() < 20)
+            result.oddities.push_back(text);
     if (model.context_nodes > model.contexts.size())
-        result.problems.push_back("only the first " + std::to_string(context_limit) +
+        result.oddities.push_back("only the first " + std::to_string(context_limit) +
                                   " contexts are listed");
     // these attributes are optional: the runtime that made the engine may not say what it was
     for (const char* key : {"source", "ep_sdk_version", "hardware_architecture"}) {
@@ -432,8 +437,8 @@ std::optional<Recognised> recognise_onnx(const ByteSource& source) {
         if (!began)
             return std::nullopt;
         Recognised damaged;
-        damaged.problems.push_back("begins as an ONNX model and is damaged at byte " +
-                                   std::to_string(malformed.offset) + ": " + malformed.what);
+        damaged.damage.push_back("begins as an ONNX model and is damaged at byte " +
+                                 std::to_string(malformed.offset) + ": " + malformed.what);
         return damaged;
     }
     if (model.ir_version == 0 || (!model.graph && model.functions == 0))

@@ -27,8 +27,8 @@ std::optional<Recognised> recognise_blob(const ByteSource& source) {
     const auto layout = source.little_endian(8, 4);
     const auto size = source.little_endian(12, 8);
     if (!layout || !size) {
-        result.problems.push_back("begins as an OpenVINO blob and is cut off at byte " +
-                                  std::to_string(source.size()));
+        result.damage.push_back("begins as an OpenVINO blob and is cut off at byte " +
+                                std::to_string(source.size()));
         return result;
     }
     result.kind = "openvino-blob";
@@ -36,12 +36,12 @@ std::optional<Recognised> recognise_blob(const ByteSource& source) {
     result.recorded["layout"] = *layout;
     result.unknown = {"precision", "inputs", "outputs", "source_model"};
     if (*layout != 1) {
-        result.problems.push_back("an unknown layout of the header");
+        result.oddities.push_back("an unknown layout of the header");
         result.unknown.insert(result.unknown.begin(), "runtime_version");
         return result;
     }
     if (*size > text_limit || *size > source.size() - text_offset) {
-        result.problems.push_back(
+        result.damage.push_back(
             "the text in the header has an impossible size: " + std::to_string(*size) + " bytes");
         result.unknown.insert(result.unknown.begin(), "runtime_version");
         return result;
@@ -92,7 +92,7 @@ std::optional<Recognised> recognise_npu(const ByteSource& source) {
                     std::to_string(source.little_endian(blob + at, 2).value_or(0));
         result.recorded["runtime_version"] = text;
     } else {
-        result.problems.push_back("an unknown layout of the metadata");
+        result.oddities.push_back("an unknown layout of the metadata");
         result.unknown.push_back("runtime_version");
     }
     result.unknown.insert(result.unknown.end(), {"device", "driver_version", "precision", "inputs",
@@ -129,7 +129,7 @@ std::optional<Recognised> recognise_cached(const ByteSource& source) {
         result.unknown = {"plugin", "runtime_version", "device",      "precision",
                           "inputs", "outputs",         "source_model"};
         if (inner.size() == 0)
-            result.problems.push_back("nothing follows the header");
+            result.damage.push_back("nothing follows the header");
     }
     result.kind = "openvino-blob";
     result.wrapper = Json::object({{"kind", "openvino-cache"}, {"blob_offset", Json(at + 1)}});

@@ -188,8 +188,8 @@ std::optional<Recognised> recognise_ir(const ByteSource& source) {
         if (!began)
             return std::nullopt;
         Recognised damaged;
-        damaged.problems.push_back("begins as OpenVINO IR and is damaged at byte " +
-                                   std::to_string(malformed.offset) + ": " + malformed.what);
+        damaged.damage.push_back("begins as OpenVINO IR and is damaged at byte " +
+                                 std::to_string(malformed.offset) + ": " + malformed.what);
         return damaged;
     }
     if (network.layers == 0)

@@ -98,7 +98,7 @@ void read_graph(const FlatTable& graph, Recognised& result) {
             ++providers[provider];
     }
     if (nodes.count > node_limit)
-        result.problems.push_back("only the first " + std::to_string(node_limit) +
+        result.oddities.push_back("only the first " + std::to_string(node_limit) +
                                   " nodes were read");
     recorded["nodes"] = nodes.count;
     recorded["operators"] = Json::object();
@@ -137,7 +137,7 @@ void read_model(const FlatTable& model, Recognised& result) {
     if (const auto graph = model.table(7))
         read_graph(*graph, result);
     else
-        result.problems.push_back("the model has no graph");
+        result.damage.push_back("the model has no graph");
     const FlatVector metadata = model.vector(9, 4);
     for (std::uint64_t i = 0; i < metadata.count && i < list_limit; ++i) {
         const FlatTable entry = model.table_at(metadata, i);
@@ -156,11 +156,11 @@ std::optional<Recognised> recognise_ort(const ByteSource& source) {
         if (const auto model = session.table(1))
             read_model(*model, result);
         else
-            result.problems.push_back("it holds no model");
+            result.damage.push_back("it holds no model");
     } catch (const MalformedFlat& malformed) {
         Recognised damaged;
-        damaged.problems.push_back("begins as an ORT model and is damaged at byte " +
-                                   std::to_string(malformed.offset) + ": " + malformed.what);
+        damaged.damage.push_back("begins as an ORT model and is damaged at byte " +
+                                 std::to_string(malformed.offset) + ": " + malformed.what);
         return damaged;
     }
     for (const char* key : {"ort_format_version", "producer_name"})

@@ -36,27 +36,27 @@ std::optional<Recognised> recognise_qnn(const ByteSource& source) {
     const auto size = source.little_endian(16, 8), body_at = source.little_endian(24, 8),
                body = source.little_endian(32, 8);
     if (!size || !body_at || !body) {
-        result.problems.push_back("begins as a QNN context binary and is cut off at byte " +
-                                  std::to_string(source.size()));
+        result.damage.push_back("begins as a QNN context binary and is cut off at byte " +
+                                std::to_string(source.size()));
         return result;
     }
     if (*size > *body_at || *body_at < description_at || *size > *body_at - description_at ||
         *body > UINT64_MAX - *body_at) {
-        result.problems.push_back("begins as a QNN context binary; its sizes do not fit");
+        result.damage.push_back("begins as a QNN context binary; its sizes do not fit");
         return result;
     }
     result.kind = "qnn-context";
     if (*body_at + *body > source.size())
-        result.problems.push_back("cut off: its header speaks of " +
-                                  std::to_string(*body_at + *body) + " bytes, the file has " +
-                                  std::to_string(source.size()));
+        result.damage.push_back("cut off: its header speaks of " +
+                                std::to_string(*body_at + *body) + " bytes, the file has " +
+                                std::to_string(source.size()));
     result.recorded["body_bytes"] = *body;
     try {
         read_description(source, *size, result);
     } catch (const MalformedFlat& malformed) {
-        result.problems.push_back("the description is damaged at byte " +
-                                  std::to_string(description_at + malformed.offset) + ": " +
-                                  malformed.what);
+        result.damage.push_back("the description is damaged at byte " +
+                                std::to_string(description_at + malformed.offset) + ": " +
+                                malformed.what);
     }
     for (const char* key : {"build_id", "backend_id"})
         if (!result.recorded.has(key))

@@ -47,10 +47,10 @@ bool read_tensors(const Json& header, std::uint64_t data_bytes, Recognised& resu
         end = std::max(end, to);
     }
     if (static_cast<std::uint64_t>(end) > data_bytes)
-        result.problems.push_back("cut off: the tensors need " + std::to_string(end) + " bytes, " +
-                                  std::to_string(data_bytes) + " are there");
+        result.damage.push_back("cut off: the tensors need " + std::to_string(end) + " bytes, " +
+                                std::to_string(data_bytes) + " are there");
     else if (!whole || static_cast<std::uint64_t>(end) != data_bytes)
-        result.problems.push_back("the tensors do not fill the file without gaps or overlaps");
+        result.damage.push_back("the tensors do not fill the file without gaps or overlaps");
     Json& recorded = result.recorded;
     recorded["tensors_total"] = static_cast<std::uint64_t>(spans.size());
     recorded["tensors"] = std::move(tensors);
@@ -58,7 +58,7 @@ bool read_tensors(const Json& header, std::uint64_t data_bytes, Recognised& resu
     for (const auto& [name, count] : types)
         recorded["tensor_types"][name] = count;
     if (spans.size() > list_limit)
-        result.problems.push_back("only the first " + std::to_string(list_limit) +
+        result.oddities.push_back("only the first " + std::to_string(list_limit) +
                                   " tensors are listed");
     return true;
 }
@@ -72,12 +72,12 @@ std::optional<Recognised> recognise_safetensors(const ByteSource& source) {
         // too little to be sure: a name must follow the brace
         if (source.view(8, 2) != "{\"")
             return std::nullopt;
-        damaged.problems.push_back("begins as safetensors and is cut off inside its header");
+        damaged.damage.push_back("begins as safetensors and is cut off inside its header");
         return damaged;
     }
     if (*size > read_limit) {
-        damaged.problems.push_back("may be safetensors: its header of " + std::to_string(*size) +
-                                   " bytes is larger than what is read");
+        damaged.damage.push_back("may be safetensors: its header of " + std::to_string(*size) +
+                                 " bytes is larger than what is read");
         return damaged;
     }
     Recognised result;

@@ -20,8 +20,8 @@ std::optional<Recognised> recognise_plan(const ByteSource& source, std::string_v
         return std::nullopt;
     Recognised result;
     if (header.size() < header_bytes) {
-        result.problems.push_back("begins as a " + std::string(kind) + " and is cut off at byte " +
-                                  std::to_string(header.size()) + ", inside its header");
+        result.damage.push_back("begins as a " + std::string(kind) + " and is cut off at byte " +
+                                std::to_string(header.size()) + ", inside its header");
         return result;
     }
     result.kind = kind;
@@ -33,17 +33,17 @@ std::optional<Recognised> recognise_plan(const ByteSource& source, std::string_v
                        std::to_string(static_cast<unsigned char>(header[at]));
         result.recorded["runtime_version"] = version;
     } else {
-        result.problems.push_back("bytes 4 to 7 are not zero: an unknown layout of the header");
+        result.oddities.push_back("bytes 4 to 7 are not zero: an unknown layout of the header");
         result.unknown.push_back("runtime_version");
     }
     const std::uint64_t said = source.little_endian(16, 8).value_or(0);
     if (tag == "vtrt" && said > source.size())
-        result.problems.push_back("bytes 16 to 23 are " + std::to_string(said) + ", " +
+        result.oddities.push_back("bytes 16 to 23 are " + std::to_string(said) + ", " +
                                   std::to_string(source.size()) +
                                   " bytes are there: in plans that were seen both are equal, so "
                                   "this one seems cut off");
     if (source.size() == header_bytes)
-        result.problems.push_back("nothing follows the header");
+        result.damage.push_back("nothing follows the header");
     result.unknown.insert(result.unknown.end(),
                           {"compute_capability", "precision", "inputs", "outputs", "source_model"});
     return result;
@@ -80,7 +80,7 @@ std::optional<Recognised> recognise_wrapped(const ByteSource& source) {
         if (error.kind() != ErrorKind::input)
             throw;
         plan->wrapper["metadata"] = Json();
-        plan->problems.push_back("the metadata before the plan cannot be read: " + error.message());
+        plan->oddities.push_back("the metadata before the plan cannot be read: " + error.message());
     }
     return plan;
 }

@@ -123,7 +123,7 @@ void read_model(const ByteSource& source, Recognised& result) {
         }
     }
     if (operator_total == walk_limit || tensor_total == walk_limit || graphs.count > list_limit)
-        result.problems.push_back("only a part of its sub-graphs was read");
+        result.oddities.push_back("only a part of its sub-graphs was read");
     recorded["subgraphs"] = graphs.count;
     recorded["nodes"] = operator_total;
     recorded["operators"] = Json::object();
@@ -144,8 +144,8 @@ std::optional<Recognised> recognise_tflite(const ByteSource& source) {
         read_model(source, result);
     } catch (const MalformedFlat& malformed) {
         Recognised damaged;
-        damaged.problems.push_back("begins as a TensorFlow Lite model and is damaged at byte " +
-                                   std::to_string(malformed.offset) + ": " + malformed.what);
+        damaged.damage.push_back("begins as a TensorFlow Lite model and is damaged at byte " +
+                                 std::to_string(malformed.offset) + ": " + malformed.what);
         return damaged;
     }
     if (!result.recorded.has("min_runtime_version"))

@@ -19,7 +19,7 @@ std::optional<Recognised> recognise_timing(const ByteSource& source) {
     const std::string head = source.read(0, looked_at);
     const std::size_t at = head.find(mark);
     if (head.size() < header_bytes || at == std::string::npos) {
-        result.problems.push_back("begins with `ptrt`, an archive of TensorRT: a plan of a release "
+        result.oddities.push_back("begins with `ptrt`, an archive of TensorRT: a plan of a release "
                                   "before 8.6 or a cache, which its documents do not tell apart");
         return result;
     }
@@ -33,7 +33,7 @@ std::optional<Recognised> recognise_timing(const ByteSource& source) {
         result.unknown.push_back("file_format_version");
     const std::uint64_t size = source.little_endian(8, 8).value_or(0);
     if (size != source.size() - header_bytes)
-        result.problems.push_back("bytes 8 to 15 say that " + std::to_string(size) +
+        result.oddities.push_back("bytes 8 to 15 say that " + std::to_string(size) +
                                   " bytes follow the header, " +
                                   std::to_string(source.size() - header_bytes) + " do");
     result.unknown.insert(result.unknown.end(), {"runtime_version", "device"});

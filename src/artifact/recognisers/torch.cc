@@ -75,7 +75,7 @@ std::optional<Recognised> recognise_archive(const ByteSource& source) {
     if (archive.pickle == nullptr) {
         if (!export_archive)
             return std::nullopt;
-        result.problems.push_back("a PyTorch export archive (pt2): not among the kinds");
+        result.oddities.push_back("a PyTorch export archive (pt2): not among the kinds");
         return result;
     }
     const bool script = archive.constants || archive.code_files > 0;
@@ -96,7 +96,7 @@ std::optional<Recognised> recognise_archive(const ByteSource& source) {
     if (archive.extra.size() > 0)
         recorded["extra_files"] = archive.extra;
     if (directory->total > directory->members.size())
-        result.problems.push_back("only the first " + std::to_string(directory->members.size()) +
+        result.oddities.push_back("only the first " + std::to_string(directory->members.size()) +
                                   " members were looked at");
     result.unknown = script ? std::vector<std::string>{"runtime_version", "inputs", "outputs",
                                                        "precision", "source_model"}

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/verb.h"
+#include "machine/gpus.h"
 #include "machine/host.h"
 #include "toolchain/client.h"
 
@@ -90,9 +91,17 @@ Result run_guard(const Arguments& arguments, const Common& common) {
     } else {
         machine = "this machine";
         const bool compared = input.digest_matches != compat::Truth::no;
+        const compat::Product* known = rules.product(product);
+        machine::Gpus gpus;
+        if (known && compat::asks_for_gpu(*known)) {
+            gpus = machine::probe_gpus();
+            if (const std::string why = compat::why_no_gpu(gpus); !why.empty())
+                input.machine_unknown.push_back(why);
+        }
         input.machine = compat::host_machine_facts(
             machine::host_facts(),
-            compared ? runtime_version(product, input.manifest) : std::string(), rules.tables);
+            compared ? runtime_version(product, input.manifest) : std::string(), rules.tables,
+            gpus);
     }
     const compat::GuardResult decided = compat::decide(rules, input);
     const std::string today = time_stamp(system_clock()).at("wall").as_string().substr(0, 10);
@@ -107,6 +116,9 @@ Result run_guard(const Arguments& arguments, const Common& common) {
             result.text += " (past its review date)";
         result.text += "\n";
     }
+    if (decided.decision == compat::Decision::cannot_tell)
+        for (const std::string& unknown : input.machine_unknown)
+            result.text += "  not known of this machine: " + printable(unknown) + "\n";
     for (const std::string& price : decided.prices)
         result.text += "  price: " + printable(price) + "\n";
     for (const std::string& next : decided.next)

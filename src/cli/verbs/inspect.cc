@@ -1,19 +1,28 @@
 // inspect: what an artefact is and what it records of itself.
-// rooms: artifact
+// rooms: artifact toolchain
 #include "artifact/ask.h"
 #include "artifact/recognise.h"
 #include "cli/verb.h"
+#include "toolchain/client.h"
 
 namespace requal::cli {
 
 namespace {
+
+/// The runner protocol has no question for it yet: said, so that nobody takes silence for "valid".
+artifact::Validity ask_validity(const std::string&) {
+    if (!toolchain::find_runner_program("tensorrt-rtx"))
+        return {Json(), "not asked: requal-runner-tensorrt-rtx is not installed here"};
+    return {Json(), "not asked: requal-runner-tensorrt-rtx does not answer this question yet"};
+}
 
 Result run_inspect(const Arguments& arguments, const Common&) {
     Result result;
     const std::string path = arguments.text("FILE");
     result.document = artifact::inspect_document(path, !arguments.flag("--no-digest"));
     if (!arguments.flag("--no-ask"))
-        artifact::ask_programs(result.document, path);
+        artifact::ask_programs(result.document, path, std::int64_t{20} * 1'000'000'000,
+                               ask_validity);
     result.text = artifact::inspect_text(result.document);
     return result;
 }

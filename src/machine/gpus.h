@@ -1,0 +1,28 @@
+// The GPUs of this computer, as their driver tells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace requal::machine {
+
+struct Gpu {
+    std::string model;               ///< as the driver names it: "NVIDIA H200"
+    std::string compute_capability;  ///< "9.0"
+    bool operator==(const Gpu&) const = default;
+};
+
+struct Gpus {
+    std::vector<Gpu> list;
+    std::string driver;  ///< its version, "570.86.15"; empty: not known
+    std::string
+        why_not;  ///< why `list` cannot be told, one sentence; empty: it is known, and may be empty
+};
+
+/// Asks NVML, the library of NVIDIA's driver, where it is installed; it needs no CUDA. `library`: another name or path, for tests.
+/// Throws nothing: whatever the library does not tell is in `why_not`, and then the list is empty.
+/// API: docs.nvidia.com/deploy/nvml-api (nvmlInit_v2, nvmlSystemGetDriverVersion, nvmlDeviceGetCount_v2,
+/// nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetName, nvmlDeviceGetCudaComputeCapability).
+Gpus probe_gpus(const std::string& library = "libnvidia-ml.so.1");
+
+}  // namespace requal::machine
