@@ -186,8 +186,6 @@ std::vector<CategoryMatches> match_category(const LabelledBoxes& set,
     for (CategoryMatches& matches : result) {
         matches.records.reserve(static_cast<std::size_t>(d_end - d_begin));
     }
-    std::vector<double> scores;
-    scores.reserve(static_cast<std::size_t>(d_end - d_begin));
     GroupMatcher matcher(views);
     auto g = g_begin;
     auto d = d_begin;
@@ -212,17 +210,21 @@ std::vector<CategoryMatches> match_category(const LabelledBoxes& set,
         std::uint32_t index;
     };
     std::vector<Key> order;
+    bool order_of_all = false;  // views of all images share their order
     for (std::size_t v = 0; v < views.size(); ++v) {
         CategoryMatches& matches = result[v];
-        order.clear();
         const std::vector<std::uint8_t>& keep = views[v].keep_image;
-        for (auto it = d_begin; it != d_end; ++it) {
-            if (keep.empty() || keep[it->image] != 0) {
-                order.push_back({it->score, static_cast<std::uint32_t>(order.size())});
+        if (!keep.empty() || !order_of_all) {
+            order.clear();
+            for (auto it = d_begin; it != d_end; ++it) {
+                if (keep.empty() || keep[it->image] != 0) {
+                    order.push_back({it->score, static_cast<std::uint32_t>(order.size())});
+                }
             }
+            std::stable_sort(order.begin(), order.end(),
+                             [](const Key& a, const Key& b) { return a.score > b.score; });
+            order_of_all = keep.empty();
         }
-        std::stable_sort(order.begin(), order.end(),
-                         [](const Key& a, const Key& b) { return a.score > b.score; });
         std::vector<MatchRecord> sorted;
         sorted.reserve(order.size());
         for (const Key& key : order) {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <unordered_map>
 
 #include <simdjson.h>
@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "measure/accuracy/coco_records.h"
 #include "measure/accuracy/labelled_boxes.h"
 
 namespace requal::measure {
@@ -82,19 +83,18 @@ T take(simdjson::simdjson_result<T> result, const Place& place) {
     return std::move(result).value_unsafe();
 }
 
-/// A whole document was read; nothing may follow.
-void refuse_more(sj::document& document, const Place& place) {
-    const char* at = nullptr;
-    if (document.current_location().get(at) == simdjson::SUCCESS) {
-        place.fail("text follows the JSON document", "the file holds more than one");
-    }
-}
-
 /// The token as it stands, short enough for a message.
 std::string token_of(sj::value& value) {
     std::string text(value.raw_json_token());
     text.erase(text.find_last_not_of(" \t\r\n,]}") + 1);
     return text.size() > 40 ? text.substr(0, 40) + "..." : text;
+}
+
+void refuse_more(sj::document& document, const Place& place) {
+    const char* at = nullptr;
+    if (document.current_location().get(at) == simdjson::SUCCESS) {
+        place.fail("text follows the JSON document", "the file holds more than one");
+    }
 }
 
 double number_of(sj::value value, std::string_view key, const Place& place) {
@@ -182,6 +182,24 @@ private:
     unsigned bits_ = 0;
 };
 
+/// Calls `record(object, place)` for each object of an array.
+template <typename Record>
+void each_record(sj::array array, std::string_view what, const std::string& path, Record record) {
+    Place place{path, what, 0};
+    for (auto element : array) {
+        sj::value value = take(element, place);
+        sj::object object;
+        if (value.get_object().get(object) != simdjson::SUCCESS) {
+            place.fail("not an object");
+        }
+        record(object, place);
+        ++place.record;
+        if (place.record > std::numeric_limits<std::uint32_t>::max() - 1) {
+            place.fail("too many records");
+        }
+    }
+}
+
 /// A member of a record that COCO does not define: numbers become attributes. Texts there are digests, dates and names of files as
 /// often as properties, so that they must stand below `attributes` to become tags.
 void add_number(sj::value value, const std::string& key, std::uint32_t owner, AttributeTable& table,
@@ -236,33 +254,6 @@ void add_attributes(sj::value value, std::uint32_t owner, AttributeTable& table,
     }
 }
 
-/// Calls `record(object, place)` for each object of an array.
-template <typename Record>
-void each_record(sj::array array, std::string_view what, const std::string& path, Record record) {
-    Place place{path, what, 0};
-    for (auto element : array) {
-        sj::value value = take(element, place);
-        sj::object object;
-        if (value.get_object().get(object) != simdjson::SUCCESS) {
-            place.fail("not an object");
-        }
-        record(object, place);
-        ++place.record;
-        if (place.record > std::numeric_limits<std::uint32_t>::max() - 1) {
-            place.fail("too many records");
-        }
-    }
-}
-
-struct RawImage {
-    LabelledImage image;
-    std::uint64_t record = 0;
-};
-struct RawBox {
-    LabelledBox box;
-    std::int64_t image_id = 0, category_id = 0;
-};
-
 class AnnotationReader {
 public:
     explicit AnnotationReader(const std::string& path) : path_(path) {}
@@ -297,7 +288,7 @@ public:
         seen.need(0, "images", top);
         seen.need(1, "categories", top);
         seen.need(2, "annotations", top);
-        return arrange();
+        return arrange_records(std::move(set_), std::move(images_), std::move(boxes_), path_);
     }
 
 private:
@@ -443,133 +434,11 @@ private:
         return number == 1;
     }
 
-    LabelledBoxes arrange() {
-        arrange_images();
-        std::sort(set_.categories.begin(), set_.categories.end(),
-                  [](const auto& a, const auto& b) { return a.id < b.id; });
-        for (std::size_t i = 1; i < set_.categories.size(); ++i) {
-            if (set_.categories[i].id == set_.categories[i - 1].id) {
-                throw Error(ErrorKind::input,
-                            "category id " + std::to_string(set_.categories[i].id) +
-                                " stands twice",
-                            path_, "give every category an id of its own");
-            }
-        }
-        std::vector<std::string_view> names;
-        for (const LabelledCategory& category : set_.categories) {
-            names.push_back(category.name);
-        }
-        std::sort(names.begin(), names.end());
-        const auto twice = std::adjacent_find(names.begin(), names.end());
-        if (twice != names.end()) {
-            throw Error(ErrorKind::input, "two categories are called '" + std::string(*twice) + "'",
-                        path_, "a class is named by its name; give each its own");
-        }
-        arrange_boxes();
-        return std::move(set_);
-    }
-
-    void arrange_images() {
-        std::vector<std::uint32_t> order(images_.size());
-        std::iota(order.begin(), order.end(), 0U);
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return images_[a].image.id < images_[b].image.id;
-        });
-        std::vector<std::uint32_t> to(order.size());
-        for (std::uint32_t i = 0; i < order.size(); ++i) {
-            to[order[i]] = i;
-            if (i > 0 && images_[order[i]].image.id == images_[order[i - 1]].image.id) {
-                Place{path_, "image", images_[order[i]].record}.fail(
-                    "image id " + std::to_string(images_[order[i]].image.id) +
-                        " stands twice (first at image " +
-                        std::to_string(images_[order[i - 1]].record) + ")",
-                    "give every image an id of its own");
-            }
-        }
-        set_.images.reserve(order.size());
-        for (const std::uint32_t index : order) {
-            set_.images.push_back(std::move(images_[index].image));
-        }
-        set_.image_attributes.renumber(to);
-    }
-
-    void arrange_boxes() {
-        std::unordered_map<std::int64_t, std::uint32_t> image_index, category_index, ids;
-        for (std::uint32_t i = 0; i < set_.images.size(); ++i) {
-            image_index.emplace(set_.images[i].id, i);
-        }
-        for (std::uint32_t i = 0; i < set_.categories.size(); ++i) {
-            category_index.emplace(set_.categories[i].id, i);
-        }
-        for (std::uint32_t i = 0; i < boxes_.size(); ++i) {
-            RawBox& raw = boxes_[i];
-            const Place place{path_, "annotation", i};
-            const auto image = image_index.find(raw.image_id);
-            if (image == image_index.end()) {
-                place.fail("image_id " + std::to_string(raw.image_id) + " is no image of the file",
-                           "add the image or remove the annotation");
-            }
-            const auto category = category_index.find(raw.category_id);
-            if (category == category_index.end()) {
-                place.fail("category_id " + std::to_string(raw.category_id) +
-                               " is no category of the file",
-                           "add the category or remove the annotation");
-            }
-            const auto [first, fresh] = ids.emplace(raw.box.id, i);
-            if (!fresh) {
-                place.fail("id " + std::to_string(raw.box.id) +
-                               " stands twice (first at annotation " +
-                               std::to_string(first->second) + ")",
-                           "give every annotation an id of its own");
-            }
-            raw.box.image = image->second;
-            raw.box.category = category->second;
-        }
-        std::vector<std::uint32_t> order(boxes_.size());
-        std::iota(order.begin(), order.end(), 0U);
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const LabelledBox& x = boxes_[a].box;
-            const LabelledBox& y = boxes_[b].box;
-            return x.category != y.category ? x.category < y.category : x.image < y.image;
-        });
-        std::vector<std::uint32_t> to(order.size());
-        set_.boxes.reserve(order.size());
-        for (std::uint32_t i = 0; i < order.size(); ++i) {
-            to[order[i]] = i;
-            set_.boxes.push_back(boxes_[order[i]].box);
-        }
-        set_.box_attributes.renumber(to);
-    }
-
     const std::string& path_;
     LabelledBoxes set_;
     std::vector<RawImage> images_;
     std::vector<RawBox> boxes_;
 };
-
-/// By (category, image), then score from high to low, equal scores as they stood: what numpy's mergesort of -score gives.
-void sort_and_cut(DetectedBoxes& detections) {
-    auto& boxes = detections.boxes;
-    std::stable_sort(boxes.begin(), boxes.end(), [](const DetectedBox& a, const DetectedBox& b) {
-        if (a.category != b.category) {
-            return a.category < b.category;
-        }
-        return a.image != b.image ? a.image < b.image : a.score > b.score;
-    });
-    std::size_t kept = 0, run = 0;
-    for (std::size_t i = 0; i < boxes.size(); ++i) {
-        const DetectedBox box = boxes[i];
-        // `kept` is never behind the run's last kept record, so boxes[kept - 1] tells the run
-        const bool same = kept > 0 && box.category == boxes[kept - 1].category &&
-                          box.image == boxes[kept - 1].image;
-        run = same ? run + 1 : 0;
-        if (run < DetectedBoxes::most_per_group) {
-            boxes[kept++] = box;
-        }
-    }
-    boxes.resize(kept);
-    boxes.shrink_to_fit();
-}
 
 }  // namespace
 
@@ -646,7 +515,7 @@ DetectedBoxes read_coco_results(const std::string& path, const LabelledBoxes& se
         });
         refuse_more(document, top);
     }
-    sort_and_cut(detections);
+    arrange_detections(detections, set.categories.size());
     return detections;
 }
 

@@ -21,6 +21,24 @@ KEYS = ["ap50_95", "ap50", "ap75", "ap_small", "ap_medium", "ap_large",
         "ar1", "ar10", "ar100", "ar_small", "ar_medium", "ar_large"]
 
 
+def numbers_of_judge(judge):
+    """[overall, one list a category] of the twelve numbers of a COCOeval that was summarised."""
+    rows = [judge.stats.tolist()]
+    precision, recall = judge.eval["precision"], judge.eval["recall"]
+
+    def mean(values):
+        values = values[values > -1]
+        return float(values.mean()) if values.size else -1.0
+
+    for k in range(precision.shape[2]):
+        def ap(area=0, threshold=None, k=k):
+            chosen = precision[:, :, k, area, 2] if threshold is None else precision[threshold, :, k, area, 2]
+            return mean(chosen)
+        rows.append([ap(), ap(threshold=0), ap(threshold=5), ap(1), ap(2), ap(3),
+                     *(mean(recall[:, k, 0, m]) for m in range(3)), *(mean(recall[:, k, a, 2]) for a in (1, 2, 3))])
+    return rows
+
+
 def pycocotools_numbers(truth, results):
     """[overall, one list a category] of the twelve numbers."""
     with contextlib.redirect_stdout(io.StringIO()):
@@ -32,20 +50,7 @@ def pycocotools_numbers(truth, results):
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
-        rows = [judge.stats.tolist()]
-        precision, recall = judge.eval["precision"], judge.eval["recall"]
-
-        def mean(values):
-            values = values[values > -1]
-            return float(values.mean()) if values.size else -1.0
-
-        for k in range(precision.shape[2]):
-            def ap(area=0, threshold=None):
-                chosen = precision[:, :, k, area, 2] if threshold is None else precision[threshold, :, k, area, 2]
-                return mean(chosen)
-            rows.append([ap(), ap(threshold=0), ap(threshold=5), ap(1), ap(2), ap(3),
-                         *(mean(recall[:, k, 0, m]) for m in range(3)), *(mean(recall[:, k, a, 2]) for a in (1, 2, 3))])
-    return rows
+    return numbers_of_judge(judge)
 
 
 def requal_numbers(program, folder, truth, results):
