@@ -90,7 +90,7 @@ private:
 };
 
 struct Truth {
-    std::vector<std::string> names;
+    LabelledSamples samples;
     std::vector<std::uint8_t> defective;
     bool has_masks = false;
 };
@@ -115,11 +115,10 @@ std::vector<std::uint8_t> mask_of(const NpzReader& npz, const std::string& name,
     return mask;
 }
 
-Truth read_truth(const NpzReader& npz, const std::string& path) {
-    Truth truth;
+void read_truth(const NpzReader& npz, const std::string& path, Truth& truth) {
     for (const std::string& name : npz.names()) {
         if (name.rfind("masks/", 0) == 0) {
-            truth.names.push_back(name.substr(6));
+            truth.samples.names.push_back(name.substr(6));
             Shape shape;
             const auto mask = mask_of(npz, name, path, shape);
             truth.defective.push_back(
@@ -127,7 +126,7 @@ Truth read_truth(const NpzReader& npz, const std::string& path) {
                                                                                              : 0);
         }
     }
-    truth.has_masks = !truth.names.empty();
+    truth.has_masks = !truth.samples.names.empty();
     if (!truth.has_masks) {
         const Tensor labels = npz.read("labels");
         for (std::uint64_t i = 0; i < labels.count(); ++i) {
@@ -137,20 +136,20 @@ Truth read_truth(const NpzReader& npz, const std::string& path) {
                             path + ": record " + std::to_string(i), "0: good, 1: defective");
             }
             truth.defective.push_back(value != 0 ? 1 : 0);
-            truth.names.push_back(std::to_string(i));
+            truth.samples.names.push_back(std::to_string(i));
         }
         if (npz.has("samples")) {
             const Tensor names = npz.read("samples");
-            if (names.strings().size() != truth.names.size()) {
+            if (names.strings().size() != truth.samples.names.size()) {
                 throw Error(ErrorKind::input, "'samples' and 'labels' differ in length", path);
             }
-            truth.names = names.strings();
+            truth.samples.names = names.strings();
         }
     }
-    if (truth.names.empty()) {
+    if (truth.samples.names.empty()) {
         throw Error(ErrorKind::input, "no labelled picture", path, "give at least one");
     }
-    return truth;
+    read_sample_attributes(npz, path, truth.samples);
 }
 
 struct Side {
@@ -200,17 +199,17 @@ Side read_side(const std::string& path, const NpzReader& labels, const Truth& tr
         for (const std::string& name : npz.names()) {
             count += name.rfind("maps/", 0) == 0 ? 1U : 0U;
         }
-        if (count != truth.names.size()) {
+        if (count != truth.samples.names.size()) {
             throw Error(ErrorKind::input,
-                        std::to_string(count) + " maps for " + std::to_string(truth.names.size()) +
-                            " labelled pictures",
+                        std::to_string(count) + " maps for " +
+                            std::to_string(truth.samples.names.size()) + " labelled pictures",
                         path, "judge all sides on the same pictures");
         }
         if (truth.has_masks) {
             side.pixels.emplace();
         }
-        Progress progress("reading maps", truth.names.size());
-        for (const std::string& name : truth.names) {
+        Progress progress("reading maps", truth.samples.names.size());
+        for (const std::string& name : truth.samples.names) {
             if (!npz.has("maps/" + name)) {
                 throw Error(ErrorKind::input, "picture '" + name + "' has no map", path,
                             "judge all sides on the same pictures");
@@ -227,17 +226,17 @@ Side read_side(const std::string& path, const NpzReader& labels, const Truth& tr
     }
     if (!maps || npz.has("scores")) {
         const Tensor scores = npz.read("scores");
-        if (scores.count() != truth.names.size()) {
+        if (scores.count() != truth.samples.names.size()) {
             throw Error(ErrorKind::input,
                         std::to_string(scores.count()) + " scores for " +
-                            std::to_string(truth.names.size()) + " labelled pictures",
+                            std::to_string(truth.samples.names.size()) + " labelled pictures",
                         path, "judge all sides on the same pictures");
         }
-        if (npz.has("samples") && npz.read("samples").strings() != truth.names) {
+        if (npz.has("samples") && npz.read("samples").strings() != truth.samples.names) {
             throw Error(ErrorKind::input, "'samples' differs from that of the labelled set", path,
                         "judge all sides on the same pictures, in one order");
         }
-        side.scores.assign(truth.names.size(), 0);
+        side.scores.assign(truth.samples.names.size(), 0);
         for (std::uint64_t i = 0; i < scores.count(); ++i) {
             side.scores[i] = scores.number_at(i);
             if (!std::isfinite(side.scores[i])) {
@@ -270,6 +269,66 @@ void score(const Side& side, const Truth& truth, double threshold,
     out[1] = called + defective > 0 ? 2 * found / (called + defective) : none;
     out[2] = called > 0 ? found / called : none;
     out[3] = defective > 0 ? found / defective : none;
+}
+
+constexpr const char* picture_metrics[] = {"image_auroc", "image_f1", "image_precision",
+                                           "image_recall"};
+
+/// Slices without any measured number, for a plan.
+void count_slices(const Truth& truth, const std::vector<SliceSpec>& slices, Evaluation& into) {
+    for (const SliceSpec& spec : slices) {
+        for (const SampleGroup& group : sample_groups(truth.samples, spec, into.notes)) {
+            for (std::uint8_t c = 0; c < 2; ++c) {
+                SliceResult slice;
+                if (!has_class_term(spec)) {
+                    slice.name = group.name;
+                    slice.n = group.members.size();
+                } else {
+                    slice.name = with_class(spec, group.name, c == 0 ? "good" : "defective");
+                    slice.n = static_cast<std::uint64_t>(
+                        std::count_if(group.members.begin(), group.members.end(),
+                                      [&](std::uint32_t i) { return truth.defective[i] == c; }));
+                }
+                slice.samples = slice.n;
+                into.slices.push_back(std::move(slice));
+                if (!has_class_term(spec)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The numbers of pictures, of some of them.
+SliceResult slice_of(SliceName name, std::span<const std::uint32_t> members,
+                     const std::optional<Side> (&sides)[2], const Truth& truth,
+                     const AnomalyOptions& options, const SampleDecisions* decisions) {
+    SliceResult slice;
+    slice.name = std::move(name);
+    slice.n = slice.samples = members.size();
+    slice.paired = decisions != nullptr;
+    if (decisions != nullptr) {
+        slice.flips = count_flips(*decisions, members);
+    }
+    std::vector<MetricSeries> series[2];
+    for (int s = 0; s < 2; ++s) {
+        if (sides[s]) {
+            series[s] =
+                resample(4, truth.defective.size(), options.bootstrap,
+                         [&](std::span<const std::uint32_t> weights, std::span<double> out) {
+                             std::vector<std::uint32_t> own(weights.size(), 0);
+                             for (const std::uint32_t i : members) {
+                                 own[i] = weights[i];
+                             }
+                             score(*sides[s], truth, options.threshold.value_or(0), own, out);
+                         });
+        }
+    }
+    for (std::size_t m = 0; m < (options.threshold ? 4U : 1U); ++m) {
+        slice.metrics.push_back(estimate(picture_metrics[m], sides[0] ? &series[0][m] : nullptr,
+                                         series[1][m], slice.n, options.bootstrap.confidence));
+    }
+    return slice;
 }
 
 }  // namespace
@@ -329,15 +388,17 @@ Evaluation evaluate_anomaly(const std::string& annotations,
                             const std::optional<std::string>& candidate,
                             const AnomalyOptions& options) {
     const NpzReader labels(annotations);
-    const Truth truth = read_truth(labels, annotations);
+    Truth truth;
+    read_truth(labels, annotations, truth);
     Evaluation result;
     result.task = "anomaly";
     result.paired = reference.has_value();
     result.confidence = options.bootstrap.confidence;
-    result.samples = result.overall.n = result.overall.samples = truth.names.size();
+    result.samples = result.overall.n = result.overall.samples = truth.samples.names.size();
     result.overall.paired = reference.has_value() && options.threshold.has_value();
     if (!candidate) {
-        return result;  // counted only
+        count_slices(truth, options.slices, result);
+        return result;
     }
     std::optional<Side> sides[2];
     std::vector<MetricSeries> series[2];
@@ -347,7 +408,7 @@ Evaluation evaluate_anomaly(const std::string& annotations,
             continue;
         }
         sides[s] = read_side(s == 0 ? *reference : *candidate, labels, truth, annotations);
-        series[s] = resample(4, truth.names.size(), options.bootstrap,
+        series[s] = resample(4, truth.samples.names.size(), options.bootstrap,
                              [&](std::span<const std::uint32_t> weights, std::span<double> out) {
                                  score(*sides[s], truth, threshold, weights, out);
                              });
@@ -356,10 +417,8 @@ Evaluation evaluate_anomaly(const std::string& annotations,
         result.overall.metrics.push_back(
             estimate(name, before, after, result.samples, options.bootstrap.confidence));
     };
-    static constexpr const char* names[] = {"image_auroc", "image_f1", "image_precision",
-                                            "image_recall"};
     for (std::size_t m = 0; m < (options.threshold ? 4U : 1U); ++m) {
-        add(names[m], reference ? &series[0][m] : nullptr, series[1][m]);
+        add(picture_metrics[m], reference ? &series[0][m] : nullptr, series[1][m]);
     }
     if (sides[1]->pixels && (!reference || sides[0]->pixels)) {
         MetricSeries auroc[2], aupro[2];
@@ -382,21 +441,42 @@ Evaluation evaluate_anomaly(const std::string& annotations,
     if (options.threshold) {
         result.extra["threshold"] = *options.threshold;
     }
+    const std::vector<std::string> classes = {"good", "defective"};
+    const std::vector<std::uint32_t> label(truth.defective.begin(), truth.defective.end());
+    std::vector<std::uint32_t> calls[2];
+    std::optional<SampleDecisions> decided;
     if (reference && options.threshold) {
-        const std::vector<std::string> classes = {"good", "defective"};
-        std::vector<std::uint32_t> label(truth.defective.begin(), truth.defective.end()), calls[2];
         for (int s = 0; s < 2; ++s) {
             for (const double value : sides[s]->scores) {
                 calls[s].push_back(value >= threshold ? 1 : 0);
             }
         }
-        const SampleDecisions decisions{truth.names, classes,          label,           calls[0],
-                                        calls[1],    sides[0]->scores, sides[1]->scores};
+        const SampleDecisions& decisions =
+            decided.emplace(SampleDecisions{truth.samples.names, classes, label, calls[0], calls[1],
+                                            sides[0]->scores, sides[1]->scores});
         result.flips = sample_flips(decisions, options.flip_samples, options.bootstrap.confidence);
-        result.decisions = truth.names.size();
-        std::vector<std::uint32_t> all(truth.names.size());
+        result.decisions = truth.samples.names.size();
+        std::vector<std::uint32_t> all(truth.samples.names.size());
         std::iota(all.begin(), all.end(), 0U);
         result.overall.flips = count_flips(decisions, all);
+    }
+    for (const SliceSpec& spec : options.slices) {
+        for (const SampleGroup& group : sample_groups(truth.samples, spec, result.notes)) {
+            if (!has_class_term(spec)) {
+                result.slices.push_back(slice_of(group.name, group.members, sides, truth, options,
+                                                 decided ? &*decided : nullptr));
+                continue;
+            }
+            for (std::uint32_t c = 0; c < 2; ++c) {
+                std::vector<std::uint32_t> members;
+                std::copy_if(group.members.begin(), group.members.end(),
+                             std::back_inserter(members),
+                             [&](std::uint32_t i) { return truth.defective[i] == c; });
+                result.slices.push_back(slice_of(with_class(spec, group.name, classes[c]), members,
+                                                 sides, truth, options,
+                                                 decided ? &*decided : nullptr));
+            }
+        }
     }
     return result;
 }

@@ -27,18 +27,6 @@ std::string record_text(const std::string& path, std::size_t index) {
     return path + ": record " + std::to_string(index);
 }
 
-void add_tags(AttributeTable& table, std::string_view text, std::uint32_t owner,
-              const std::string& where) {
-    while (!text.empty()) {
-        const std::size_t end = text.find(';');
-        const std::string_view tag = text.substr(0, end);
-        if (!tag.empty()) {
-            table.add_tag(table.tag_name(tag, where), owner);
-        }
-        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    }
-}
-
 void refuse_twice(const std::vector<std::string>& names, const std::string& path) {
     std::unordered_map<std::string_view, std::size_t> seen;
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -69,6 +69,45 @@ std::vector<Choice> choices_of(const LabelledSamples& samples, const SliceTerm& 
 
 }  // namespace
 
+void add_tags(AttributeTable& table, std::string_view text, std::uint32_t owner,
+              const std::string& where) {
+    while (!text.empty()) {
+        const std::size_t end = text.find(';');
+        const std::string_view tag = text.substr(0, end);
+        if (!tag.empty()) {
+            table.add_tag(table.tag_name(tag, where), owner);
+        }
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    }
+}
+
+void read_sample_attributes(const NpzReader& npz, const std::string& path,
+                            LabelledSamples& samples) {
+    AttributeTable& table = samples.attributes;
+    for (const std::string& array : npz.names()) {
+        if (array.rfind(attribute_prefix, 0) != 0) {
+            continue;
+        }
+        const std::string name = array.substr(attribute_prefix.size());
+        const Tensor tensor = npz.read(array);
+        if (tensor.shape().size() != 1 || tensor.count() != samples.names.size()) {
+            throw Error(ErrorKind::input,
+                        "array '" + array + "' has shape " + text_of(tensor.shape()) +
+                            " where one value for each of " + std::to_string(samples.names.size()) +
+                            " samples is needed",
+                        path, "give them in the order of the samples");
+        }
+        for (std::uint32_t i = 0; i < samples.names.size(); ++i) {
+            if (tensor.type() == ElementType::string) {
+                const std::string& text = tensor.strings()[i];
+                add_tags(table, name == "tags" || text.empty() ? text : name + "=" + text, i, path);
+            } else if (const double value = tensor.number_at(i); std::isfinite(value)) {
+                table.add_number(table.number_name(name, path), i, value);
+            }
+        }
+    }
+}
+
 std::vector<SampleGroup> sample_groups(const LabelledSamples& samples, const SliceSpec& spec,
                                        std::vector<std::string>& notes) {
     std::vector<std::uint32_t> all(samples.names.size());

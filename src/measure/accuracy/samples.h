@@ -5,12 +5,14 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/accuracy/labelled_boxes.h"
 #include "measure/accuracy/metric_table.h"
 #include "measure/accuracy/slices.h"
 #include "measure/accuracy/weights.h"
+#include "tensor/npy.h"
 
 namespace requal::measure {
 
@@ -18,6 +20,15 @@ struct LabelledSamples {
     std::vector<std::string> names;
     AttributeTable attributes;
 };
+
+/// Arrays `attributes/NAME` of an .npz, one value a sample: numbers, or texts (tags NAME=TEXT; of `attributes/tags` the tags themselves,
+/// split at ';'). Error(input) for another length.
+void read_sample_attributes(const NpzReader& npz, const std::string& path,
+                            LabelledSamples& samples);
+inline constexpr std::string_view attribute_prefix = "attributes/";
+/// Adds tags split at ';'.
+void add_tags(AttributeTable& table, std::string_view text, std::uint32_t owner,
+              const std::string& where);
 
 /// One slice without its class term: which samples, and the names of its other terms by place in the spec.
 struct SampleGroup {

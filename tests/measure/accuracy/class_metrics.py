@@ -163,6 +163,76 @@ def segmentation(program, folder):
             near(slice_value(document, "class", str(c), "iou", side), iou, f"iou of class {c}")
 
 
+    # slices by attribute and tag, and flips of pixels
+    names = list(truth)
+    np.savez(folder / "tagged.npz", **truth, **{"attributes/distance_m": np.arange(6.0),
+                                                "attributes/tags": np.array(["wet;dim", "dim", "", "wet", "", "dim"])})
+    document = evaluate(program, "--task", "segmentation", "--annotations", folder / "tagged.npz", "--predictions", folder / "guess.npz",
+                        "--reference-predictions", folder / "other.npz", "--slice", "distance_m=0,3,9", "--slice", "class*tag=wet",
+                        "--slice", "tags", "--bootstrap", 50)
+    near(value(document, "miou", "candidate"), metrics.jaccard_score(labels, np.concatenate([guess[n].ravel() for n in names])[flat != 255],
+                                                                     average="macro"), "attributes are no pictures")
+
+    def part(maps, which):
+        chosen = np.concatenate([truth[n].ravel() for n in which])
+        return chosen[chosen != 255], np.concatenate([maps[n].ravel() for n in which])[chosen != 255]
+
+    for band, which in (("0..3", names[:3]), ("3..9", names[3:])):
+        near(slice_value(document, "distance_m", band, "miou", "candidate"), metrics.jaccard_score(*part(guess, which), average="macro"), band)
+    near(slice_value(document, "class*tag", "2*wet", "iou", "reference"),
+         metrics.jaccard_score(*part(other, ["p0", "p3"]), average=None)[2], "iou of a crossing")
+    labels, after = part(guess, names)
+    _, before = part(other, names)
+    flips = document["flips"]
+    assert flips["unit"] == "pixels" and flips["decisions"] == len(labels)
+    assert flips["lost"] == int(((before == labels) & (after != labels)).sum())
+    assert flips["gained"] == int(((before != labels) & (after == labels)).sum())
+    assert flips["gross"] == int((before != after).sum()) and flips["net"] == flips["gained"] - flips["lost"]
+    assert flips["samples"][0]["lost"] == max(s["lost"] for s in flips["samples"])
+    assert sum(s["lost"] for s in flips["samples"]) == flips["lost"]
+    share = document["overall"]["metrics"]["lost_share"]
+    near(share["value"], flips["lost"] / flips["decisions"], "lost share")
+    assert share["ci_low"] < share["value"] < share["ci_high"]
+    wet = [s for s in document["slices"] if (s["by"], s["value"]) == ("tag", "wet")][0]
+    labels, after = part(guess, ["p0", "p3"])
+    assert wet["samples"] == 2 and wet["flips"]["lost"] == int(((part(other, ["p0", "p3"])[1] == labels) & (after != labels)).sum())
+    # a gate on flips is decided by what was resampled over pictures, not as if pixels were independent
+    gate = """schema: accuracy-gates/1
+parts: [{name: p, samples: 6, used_for: []}]
+slices: [{distance_m: [0, 3, 9]}, tags]
+gates:
+  - {id: lost, max_lost_share: 0.9, reference: r, part: p, set_by: tests, decides_on: bound, min_count: 1}
+  - {id: near, slice: {by: distance_m, value: 0..3}, metric: miou, max_drop: 0.9, reference: r, part: p, set_by: tests, decides_on: bound, min_count: 1}
+"""
+    (folder / "gates.yaml").write_text(gate)
+    decided = evaluate(program, "--task", "segmentation", "--annotations", folder / "tagged.npz", "--predictions", folder / "guess.npz",
+                       "--reference-predictions", folder / "other.npz", "--gates", folder / "gates.yaml", "--bootstrap", 50)
+    assert [g["verdict"] for g in decided["gates"]] == ["pass", "pass"], decided["gates"]
+    near(decided["gates"][0]["value"]["ci_high"], share["ci_high"], "interval of the lost share")
+
+    # what is refused
+    def refused(says, annotations="truth.npz", **maps):
+        np.savez(folder / "bad.npz", **{**guess, **maps})
+        error = evaluate(program, "--task", "segmentation", "--annotations", folder / annotations, "--predictions", folder / "bad.npz",
+                         "--slice", "tags" if annotations != "truth.npz" else "class", status=2)
+        assert says in error["where"] + ": " + error["message"], error
+
+    refused("bad.npz: p2: shape 3x3 where the labels have 22x30", p2=np.zeros((3, 3), np.uint8))
+    refused("bad.npz: p2: a pixel's label is not an integer", p2=np.full((22, 30), 0.5))
+    refused("bad.npz: p2: a pixel's label is not an integer", p2=np.full((22, 30), np.nan))
+    refused("bad.npz: p2: a pixel's label is not an integer", p2=np.full((22, 30), -1))
+    refused("picture 'p9' has no labels", p9=np.zeros((3, 3), np.uint8))
+    short = dict(truth, **{"attributes/distance_m": np.arange(5.0)})
+    np.savez(folder / "short.npz", **short)
+    refused("'attributes/distance_m' has shape 5 where one value for each of 6 samples", annotations="short.npz")
+    np.savez(folder / "few.npz", **{n: guess[n] for n in names[1:]})
+    error = evaluate(program, "--task", "segmentation", "--annotations", folder / "truth.npz", "--predictions", folder / "few.npz", status=2)
+    assert "picture 'p0' has no prediction" in error["message"], error
+    whole = (folder / "guess.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(whole[:len(whole) // 2])
+    evaluate(program, "--task", "segmentation", "--annotations", folder / "truth.npz", "--predictions", folder / "cut.npz", status=2)
+
+
 def per_region_overlap(maps, masks):
     """Area under PRO to a false positive rate of 0.3 by every threshold, regions by scipy."""
     regions = []
@@ -214,6 +284,33 @@ def anomaly(program, folder):
     exact = metrics.roc_auc_score(flat_mask, np.concatenate([full[f"maps/{n}"].ravel() for n in names]))
     near(value(document, "pixel_auroc", "candidate"), exact, "pixel AUROC", document["pixel_resolution"])
     assert document["pixel_resolution"] < 1e-3
+
+    # slices by attribute, tag and class, each with the numbers of its pictures
+    distance = np.arange(12.0)
+    np.savez(folder / "tagged.npz", **masks, **{"attributes/distance_m": distance,
+                                                "attributes/tags": np.array(["dim" if i % 3 == 0 else "" for i in range(12)])})
+    document = evaluate(program, "--task", "anomaly", "--annotations", folder / "tagged.npz", "--predictions", folder / "maps.npz",
+                        "--reference-predictions", folder / "full.npz", "--threshold", 1.2, "--bootstrap", 50,
+                        "--slice", "distance_m=0,6,20", "--slice", "tags", "--slice", "class")
+    for band, which in (("0..6", distance < 6), ("6..20", distance >= 6)):
+        near(slice_value(document, "distance_m", band, "image_auroc", "candidate"), metrics.roc_auc_score(bad[which], scores[which]), band)
+        near(slice_value(document, "distance_m", band, "image_f1", "candidate"), metrics.f1_score(bad[which], scores[which] >= 1.2), band)
+    dim = np.arange(12) % 3 == 0
+    near(slice_value(document, "tag", "dim", "image_auroc", "candidate"), metrics.roc_auc_score(bad[dim], scores[dim]), "AUROC of a tag")
+    by_class = {s["value"]: s for s in document["slices"] if s["by"] == "class"}
+    assert {name: s["n"] for name, s in by_class.items()} == {"good": 6, "defective": 6}
+    assert sum(s["flips"]["lost"] for s in by_class.values()) == document["flips"]["lost"]
+    near(by_class["defective"]["metrics"]["image_recall"]["candidate"], metrics.recall_score(bad, scores >= 1.2), "recall")
+
+    def refused(says, **changed):
+        np.savez(folder / "bad.npz", **{name: heat for name, heat in {**maps, **changed}.items() if heat is not None})
+        error = evaluate(program, "--task", "anomaly", "--annotations", folder / "masks.npz", "--predictions", folder / "bad.npz", status=2)
+        assert says in error["where"] + ": " + error["message"], error
+
+    refused("maps/p3: pixel 0 is no finite number", **{"maps/p3": np.full((24, 18), np.nan, np.float32)})
+    refused("maps/p3: shape 3x3 where the mask has 24x18", **{"maps/p3": np.zeros((3, 3), np.float32)})
+    refused("11 maps for 12 labelled pictures", **{"maps/p3": None})
+    refused("picture 'p3' has no map", **{"maps/p3": None, "maps/other": maps["maps/p3"]})
 
 
 def main():

@@ -1,4 +1,4 @@
-// Labels and predictions of classes (CSV, npz) and gates files: anything but Error is a finding.
+// Labels and predictions of classes (CSV, npz), label maps and masks (npz), and gates files: anything but Error is a finding.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "measure/accuracy/anomaly.h"
 #include "measure/accuracy/classification.h"
+#include "measure/accuracy/segmentation.h"
 #include "qualify/accuracy/accuracy_gates.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -42,6 +44,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         options.bootstrap.replicates = 2;
         options.slices = {parse_slice("class", "fuzz")};
         evaluate_classification(labels, &side, side, options);
+    } catch (const requal::Error&) {
+    }
+    try {
+        SegmentationOptions options;
+        options.bootstrap.replicates = 2;
+        options.slices = {parse_slice("class*tags", "fuzz")};
+        const Evaluation result = evaluate_segmentation(path, path, path, options);
+        if (result.flips.at("gross").as_integer() != 0) {
+            std::abort();  // a side against itself
+        }
+    } catch (const requal::Error&) {
+    }
+    try {
+        AnomalyOptions options;
+        options.bootstrap.replicates = 2;
+        options.threshold = 0.5;
+        options.slices = {parse_slice("tags", "fuzz")};
+        evaluate_anomaly(path, path, path, options);
     } catch (const requal::Error&) {
     }
     try {
