@@ -314,6 +314,9 @@ double overlap(const Corners& a, const Corners& b) {
 Predictions decode(const NamedTensors& outputs, const DecoderSpec& spec,
                    const Placement& placement) {
     Predictions result;
+    if (spec.form == DecoderSpec::Form::label_map || spec.form == DecoderSpec::Form::anomaly_map) {
+        refuse(spec, "kind '" + spec.kind + "' gives maps, which only `evaluate` reads");
+    }
     if (spec.form == DecoderSpec::Form::classification) {
         std::vector<ClassScore> scores = class_scores(outputs, spec);
         const auto bad = std::remove_if(scores.begin(), scores.end(), [](const ClassScore& s) {

@@ -23,10 +23,10 @@ enum class BoxUnits {
     fraction
 };  ///< of the input; fraction: 0 to 1 of its width and height
 
-/// The spec. The kinds of the file (yolov5, yolov8, yolo11, yolov10, yolo26, end-to-end, efficient-nms, classification) are presets of these
+/// The spec. The kinds of the file (yolov5, yolov8, yolo11, yolov10, yolo26, end-to-end, efficient-nms, classification, label-map, anomaly-map) are presets of these
 /// fields; `kind: rows` sets none. docs/formats/decoder.md has the table.
 struct DecoderSpec {
-    enum class Form { rows, separate, classification };
+    enum class Form { rows, separate, classification, label_map, anomaly_map };
 
     std::string kind;
     Form form = Form::rows;
@@ -62,6 +62,11 @@ DecoderSpec read_decoder(const std::string& path);
 /// says. A stable order: by score downwards, equal scores by anchor and class.
 Predictions decode(const NamedTensors& outputs, const DecoderSpec& spec,
                    const Placement& placement);
+
+/// The map of one picture, height x width, at its own size: of kind label-map uint16 labels (the best channel, or the output itself when
+/// it has one), of kind anomaly-map float32. Each pixel takes the cell of the output that lies over its middle. Error(input) as decode(),
+/// and when the preprocessing cut part of the picture off.
+Tensor decode_map(const NamedTensors& outputs, const DecoderSpec& spec, const Placement& placement);
 
 /// Overlap of two boxes given by corners: intersection over union, 0 when the union is empty.
 struct Corners {

@@ -62,10 +62,14 @@ void preset(const Yaml& node, DecoderSpec& spec) {
     } else if (spec.kind == "classification") {
         spec.form = DecoderSpec::Form::classification;
         spec.threshold = 0;
+    } else if (spec.kind == "label-map") {
+        spec.form = DecoderSpec::Form::label_map;
+    } else if (spec.kind == "anomaly-map") {
+        spec.form = DecoderSpec::Form::anomaly_map;
     } else if (spec.kind != "rows") {
         node.fail("'" + spec.kind + "' is not known",
                   "known: yolov5, yolov8, yolo11, yolov10, yolo26, end-to-end, efficient-nms, "
-                  "classification, and rows with columns of your own");
+                  "classification, label-map, anomaly-map, and rows with columns of your own");
     }
 }
 
@@ -157,6 +161,7 @@ DecoderSpec parse_decoder(std::string_view text, const std::string& source) {
     spec.digest = digest_of(text);
     preset(root.at("kind"), spec);
     using Form = DecoderSpec::Form;
+    const bool map = spec.form == Form::label_map || spec.form == Form::anomaly_map;
     const auto only_for = [&](const char* key, bool allowed) {
         const Yaml* given = root.find(key);
         if (given != nullptr && !allowed) {
@@ -193,16 +198,19 @@ DecoderSpec parse_decoder(std::string_view text, const std::string& source) {
             activation->fail("only kind 'classification' has softmax");
         }
     }
-    if (const Yaml* units = only_for("units", spec.form != Form::classification)) {
+    if (const Yaml* units = only_for("units", spec.form != Form::classification && !map)) {
         spec.units =
             choice(*units, std::array<std::pair<std::string_view, BoxUnits>, 2>{
                                {{"pixels", BoxUnits::pixels}, {"fraction", BoxUnits::fraction}}});
     }
     read_classes(root, spec);
+    for (const char* key : {"threshold", "multi_label", "clip"}) {
+        only_for(key, !map);
+    }
     spec.threshold = root.number_or("threshold", spec.threshold);
     spec.multi_label = root.boolean_or("multi_label", spec.multi_label);
     spec.clip = root.boolean_or("clip", spec.clip);
-    if (const Yaml* nms = only_for("nms", spec.form != Form::classification)) {
+    if (const Yaml* nms = only_for("nms", spec.form != Form::classification && !map)) {
         read_nms(*nms, spec);
     }
     if (const Yaml* top = only_for("top", spec.form == Form::classification)) {

@@ -16,6 +16,7 @@
 #include "measure/accuracy/anomaly.h"
 #include "measure/accuracy/classification.h"
 #include "measure/accuracy/detection.h"
+#include "measure/accuracy/run_maps.h"
 #include "measure/accuracy/run_predictions.h"
 #include "measure/accuracy/segmentation.h"
 #include "qualify/accuracy/accuracy_plan.h"
@@ -133,8 +134,9 @@ struct Request {
     std::optional<std::string> candidate, reference;
     measure::BootstrapOptions bootstrap;
     std::vector<measure::SliceSpec> slices;
-    bool plan = false;          ///< only the labelled set is counted
-    Json ran = Json::object();  ///< by side: what was run to get the predictions
+    bool plan = false;                           ///< only the labelled set is counted
+    Json ran = Json::object();                   ///< by side: what was run to get the predictions
+    std::optional<measure::ClassLabels> labels;  ///< of classification from runnables
 };
 
 Evaluation run_detection(const Arguments& arguments, const Request& request) {
@@ -156,7 +158,8 @@ Evaluation run_detection(const Arguments& arguments, const Request& request) {
 }
 
 Evaluation run_classification(const Arguments& arguments, const Request& request) {
-    measure::ClassLabels labels = measure::read_class_labels(request.annotations);
+    measure::ClassLabels labels =
+        request.labels ? *request.labels : measure::read_class_labels(request.annotations);
     const std::string word = arguments.text("--scores");
     const measure::ScoreKind kind = word == "probability" ? measure::ScoreKind::probability
                                     : word == "logit"     ? measure::ScoreKind::logit
@@ -185,16 +188,14 @@ Evaluation run_segmentation(const Arguments& arguments, const Request& request) 
     options.bootstrap = request.bootstrap;
     options.slices = request.slices;
     options.ignore_label = arguments.integer("--ignore-label");
+    options.flip_samples = count_of(arguments, "--flip-samples");
     return measure::evaluate_segmentation(request.annotations, request.reference, request.candidate,
                                           options);
 }
 
 Evaluation run_anomaly(const Arguments& arguments, const Request& request) {
-    if (!request.slices.empty()) {
-        throw Error(ErrorKind::usage, "anomaly inspection has no slices yet", "--slice",
-                    "judge parts of the data one by one");
-    }
     measure::AnomalyOptions options;
+    options.slices = request.slices;
     options.bootstrap = request.bootstrap;
     options.flip_samples = count_of(arguments, "--flip-samples");
     if (arguments.given("--threshold")) {
@@ -215,6 +216,8 @@ void run_runnables(const Arguments& arguments, Request& request,
             continue;
         }
         measure::PredictionRequest run;
+        run.part = arguments.text("--part");
+        run.threads = static_cast<unsigned>(request.bootstrap.threads);
         run.runnable = arguments.text(option);
         run.on = arguments.text("--on");
         run.annotations = request.annotations;
@@ -227,7 +230,13 @@ void run_runnables(const Arguments& arguments, Request& request,
             scratch.emplace("requal-evaluate");
         }
         run.folder = arguments.given("--save") ? arguments.text("--save") : scratch->path();
-        request.ran[side] = measure::run_predictions(run);
+        const bool anomaly = request.task == "anomaly";
+        request.ran[side] = anomaly || request.task == "segmentation"
+                                ? measure::run_maps(run, anomaly)
+                                : measure::run_predictions(run);
+        if (request.task == "classification" && !request.labels) {
+            request.labels = measure::class_labels_of(measure::part_of(run));
+        }
         *predictions = request.ran.at(side).at("path").as_string();
     }
 }
@@ -243,10 +252,6 @@ void check_runnables(const Arguments& arguments, const Request& request) {
             throw Error(ErrorKind::usage,
                         request.plan ? "a plan runs nothing" : "one side is given twice", option,
                         std::string("leave out ") + (request.plan ? option : file));
-        }
-        if (request.task != "detection") {
-            throw Error(ErrorKind::usage, "only detectors are run by this verb yet", option,
-                        std::string("write the predictions to a file and give ") + file);
         }
         for (const char* needed : {"--preprocess", "--decoder"}) {
             if (!arguments.given(needed)) {
@@ -457,7 +462,7 @@ std::vector<Verb> verbs_evaluate() {
          .help = "the reference's predictions on the same samples",
          .value_name = "FILE"},
         {.name = "--candidate",
-         .help = "runs this instead of reading predictions (detection)",
+         .help = "runs this instead of reading predictions",
          .value_name = "RUNNABLE"},
         {.name = "--reference", .help = "runs this as the reference", .value_name = "RUNNABLE"},
         {.name = "--preprocess",
@@ -468,6 +473,9 @@ std::vector<Verb> verbs_evaluate() {
          .kind = ValueKind::path,
          .help = "how outputs become detections (decoder/1)",
          .value_name = "FILE"},
+        {.name = "--part",
+         .help = "of a dataset/1 that --annotations names, for runnables",
+         .value_name = "PART"},
         {.name = "--save",
          .kind = ValueKind::path,
          .help = "keeps the predictions of runnables here; an interrupted run goes on",
