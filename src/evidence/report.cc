@@ -7,6 +7,7 @@
 
 #include "base/document.h"
 #include "base/text.h"
+#include "evidence/accuracy_section.h"
 #include "evidence/html.h"
 #include "evidence/plot.h"
 #include "evidence/style.h"
@@ -425,6 +426,9 @@ std::string render_report(const Json& record) {
         "</code></p>\n</header>\n<main>\n";
     html += gates_section(record);
     html += parity_section(record);
+    if (const Json& accuracy = member(record, "accuracy"); !accuracy.is_null()) {
+        html += section("accuracy", "Task quality", accuracy_html(accuracy));
+    }
     html += latency_section(record);
     html += made_from_section(record);
     html += conditions_section(record);

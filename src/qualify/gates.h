@@ -18,7 +18,7 @@ namespace requal::qualify {
 /// A decided gate, as it stands in the record.
 struct Decision {
     std::string id;
-    std::string kind;                 ///< "engine", "parity", "finite", "repeatability", "latency"
+    std::string kind;  ///< "engine", "parity", "finite", "repeatability", "latency", "accuracy"
     Json criterion = Json::object();  ///< to_json(Gate)
     Json value = Json::object();      ///< what was measured; empty when nothing was
     Verdict verdict = Verdict::undecidable;

@@ -8,67 +8,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "qualify/protocol_fields.h"
 
 namespace requal::qualify {
 
 namespace {
 
-constexpr std::uint64_t most_runs = 10'000'000;
 constexpr std::size_t most_gates = 1000;
-
-bool is_identifier(std::string_view text) {
-    if (text.empty() || text.size() > 64 || text.front() == '-') {
-        return false;
-    }
-    return std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    });
-}
-
-std::string identifier(const Yaml& node) {
-    std::string text = node.text();
-    if (!is_identifier(text)) {
-        node.fail("'" + printable(text) + "' is no identifier",
-                  "use up to 64 lower-case letters, digits and '-'");
-    }
-    return text;
-}
-
-std::string line_of_text(const Yaml& node) {
-    std::string text = node.text();
-    if (text.empty()) {
-        node.fail("must not be empty");
-    }
-    if (text.find('\0') != std::string::npos || text.find('\n') != std::string::npos) {
-        node.fail("must be one line of text");
-    }
-    return text;
-}
-
-Digest digest_at(const Yaml& node) {
-    try {
-        return parse_digest(node.text());
-    } catch (const Error& error) {
-        node.fail(error.message(), "write sha256: and 64 hex digits, as sha256sum prints them");
-    }
-}
-
-double bound(const Yaml& node) {
-    const double value = node.number();
-    if (!std::isfinite(value) || value < 0) {
-        node.fail("must be a finite number >= 0");
-    }
-    return value;
-}
-
-std::uint64_t count(const Yaml& node, std::uint64_t least) {
-    const std::int64_t value = node.integer();
-    if (value < 0 || static_cast<std::uint64_t>(value) < least ||
-        static_cast<std::uint64_t>(value) > most_runs) {
-        node.fail("must be between " + std::to_string(least) + " and " + std::to_string(most_runs));
-    }
-    return static_cast<std::uint64_t>(value);
-}
 
 ModelRequest read_model(const Yaml& node) {
     node.allow_keys({"file", "digest", "shapes"});
@@ -230,7 +176,7 @@ LatencyGate read_latency(const Yaml& node) {
     return gate;
 }
 
-Gate read_gate(const Yaml& node) {
+Gate read_gate(const Yaml& node, const std::string& rules_folder) {
     Gate gate;
     const Yaml& kind_node = node.at("kind");
     const std::string kind = kind_node.text();
@@ -244,9 +190,11 @@ Gate read_gate(const Yaml& node) {
         gate.criterion = RepeatabilityGate{count(node.at("runs"), 2)};
     } else if (kind == "latency") {
         gate.criterion = read_latency(node);
+    } else if (kind == "accuracy") {
+        gate.criterion = read_accuracy_criterion(node, rules_folder);
     } else {
         kind_node.fail("unknown kind of gate '" + printable(kind) + "'",
-                       "write parity, finite, repeatability or latency");
+                       "write parity, finite, repeatability, latency or accuracy");
     }
     gate.id = identifier(node.at("id"));
     if (gate.id == "engine") {
@@ -280,6 +228,37 @@ void check_gates(const Yaml& node, const std::vector<Gate>& gates) {
     }
 }
 
+void check_accuracy(const Yaml& root, Protocol& protocol) {
+    bool flips = false;
+    for (std::size_t i = 0; i < protocol.gates.size(); ++i) {
+        const auto* accuracy = std::get_if<AccuracyCriterion>(&protocol.gates[i].criterion);
+        if (accuracy == nullptr) {
+            continue;
+        }
+        if (!protocol.data) {
+            root.at("gates").items()[i].fail("an accuracy gate, and the protocol names no data",
+                                             "add 'data' with its parts");
+        }
+        for (const AccuracyGate& gate : accuracy->gates) {
+            protocol.accuracy.gates.push_back(gate);
+            flips = flips || gate.kind == AccuracyGateKind::max_lost_share ||
+                    gate.kind == AccuracyGateKind::max_gross_share;
+        }
+    }
+    if (!protocol.data) {
+        return;
+    }
+    const Yaml& data = root.at("data");
+    if (protocol.accuracy.gates.empty()) {
+        data.fail("labelled data, and no gate decides on it", "add a gate of kind accuracy");
+    }
+    if (flips && protocol.data->score_threshold < 0) {
+        data.fail("a gate is on flips, and nothing says from which score on a box is a decision",
+                  "add score_threshold");
+    }
+    check_accuracy_gates(protocol.accuracy);
+}
+
 }  // namespace
 
 std::uint64_t fewest_runs(double quantile) {
@@ -292,7 +271,8 @@ std::uint64_t fewest_runs(double quantile) {
 }
 
 std::string_view kind_of(const Gate& gate) {
-    static constexpr std::string_view names[] = {"parity", "finite", "repeatability", "latency"};
+    static constexpr std::string_view names[] = {"parity", "finite", "repeatability", "latency",
+                                                 "accuracy"};
     return names[gate.criterion.index()];
 }
 
@@ -315,6 +295,13 @@ std::string criterion_text(const Gate& gate) {
     }
     if (const auto* repeat = std::get_if<RepeatabilityGate>(&gate.criterion)) {
         return std::to_string(repeat->runs) + " runs of every sample give equal bytes";
+    }
+    if (const auto* accuracy = std::get_if<AccuracyCriterion>(&gate.criterion)) {
+        std::string text;
+        for (const AccuracyGate& one : accuracy->gates) {
+            text += (text.empty() ? "" : "; ") + one.text();
+        }
+        return text;
     }
     const auto& latency = std::get<LatencyGate>(gate.criterion);
     return latency.percentile + " latency <= " + shortest(latency.limit_ms) + " ms over at least " +
@@ -340,12 +327,18 @@ Json to_json(const Gate& gate) {
         json["limit_ms"] = latency->limit_ms;
         json["runs"] = latency->runs;
         json["warmup"] = latency->warmup;
+    } else if (const auto* accuracy = std::get_if<AccuracyCriterion>(&gate.criterion)) {
+        json["gates"] = Json::array();
+        for (const AccuracyGate& one : accuracy->gates) {
+            json["gates"].push_back(one.criterion());
+        }
     }
     json["text"] = criterion_text(gate);
     return json;
 }
 
-Protocol parse_protocol(std::string_view text, const std::string& path) {
+Protocol parse_protocol(std::string_view text, const std::string& path,
+                        const std::string& rules_folder) {
     const Yaml root = parse_yaml(text, path);
     if (root.kind() != Yaml::Kind::map) {
         root.fail("a protocol is a map of keys", "see docs/formats/protocol.md");
@@ -356,7 +349,7 @@ Protocol parse_protocol(std::string_view text, const std::string& path) {
                     "write protocol/1");
     }
     root.allow_keys(
-        {"schema", "name", "title", "model", "reference", "candidate", "inputs", "gates"});
+        {"schema", "name", "title", "model", "reference", "candidate", "inputs", "data", "gates"});
     Protocol protocol;
     protocol.path = path;
     protocol.folder = std::filesystem::path(path).parent_path().string();
@@ -372,6 +365,9 @@ Protocol parse_protocol(std::string_view text, const std::string& path) {
     protocol.reference = read_side(root.at("reference"), false);
     protocol.candidate = read_side(root.at("candidate"), true);
     protocol.inputs = read_inputs(root.at("inputs"));
+    if (const Yaml* data = root.find("data")) {
+        protocol.data = read_labelled_data(*data, protocol.accuracy);
+    }
     const Yaml& gates = root.at("gates");
     if (gates.kind() != Yaml::Kind::sequence || gates.items().empty()) {
         gates.fail("must be a sequence with at least one gate");
@@ -380,14 +376,15 @@ Protocol parse_protocol(std::string_view text, const std::string& path) {
         gates.fail("has more than " + std::to_string(most_gates) + " gates");
     }
     for (const Yaml& item : gates.items()) {
-        protocol.gates.push_back(read_gate(item));
+        protocol.gates.push_back(read_gate(item, rules_folder));
     }
     check_gates(gates, protocol.gates);
+    check_accuracy(root, protocol);
     return protocol;
 }
 
-Protocol read_protocol(const std::string& path) {
-    return parse_protocol(read_file(path, std::uint64_t{16} << 20), path);
+Protocol read_protocol(const std::string& path, const std::string& rules_folder) {
+    return parse_protocol(read_file(path, std::uint64_t{16} << 20), path, rules_folder);
 }
 
 }  // namespace requal::qualify

@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "measure/numerics/difference.h"
+#include "qualify/accuracy/accuracy_gates.h"
 #include "tensor/tensor.h"
 
 namespace requal::qualify {
@@ -68,12 +69,34 @@ struct LatencyGate {
     std::uint64_t warmup = 0;  ///< runs before them that are not counted, at least
 };
 
+/// Task quality on a part of the labelled data, both sides on the same samples: one limit, or those of a preset.
+struct AccuracyCriterion {
+    std::vector<AccuracyGate> gates;  ///< all on one part
+};
+
+/// Labelled data, and how pictures become inputs and outputs predictions. Names are relative to the protocol's folder.
+struct LabelledDataRequest {
+    struct Part {
+        std::string name;
+        Digest labels;               ///< of the label file
+        std::optional<Digest> list;  ///< of the part's list file
+    };
+    std::string dataset;  ///< dataset/1
+    std::string preprocess, decoder;
+    Digest preprocess_digest, decoder_digest;
+    std::vector<Part> parts;
+    double score_threshold = 0;  ///< from which a box is a decision, for flips
+    measure::BootstrapOptions intervals;
+};
+
 /// One criterion of the protocol.
 struct Gate {
     std::string id;  ///< [a-z0-9][a-z0-9-]*, unique in the protocol
-    std::variant<ParityGate, FiniteGate, RepeatabilityGate, LatencyGate> criterion;
+    std::variant<ParityGate, FiniteGate, RepeatabilityGate, LatencyGate, AccuracyCriterion>
+        criterion;
 };
-std::string_view kind_of(const Gate& gate);  ///< "parity", "finite", "repeatability", "latency"
+std::string_view
+kind_of(const Gate& gate);  ///< "parity", "finite", "repeatability", "latency", "accuracy"
 /// The criterion in one line for people: "p99 latency <= 60 ms over 1000 runs".
 std::string criterion_text(const Gate& gate);
 /// The criterion for the record: {"kind", ...as in the protocol}.
@@ -89,13 +112,16 @@ struct Protocol {
     SideRequest reference;
     SideRequest candidate;
     InputRequest inputs;
+    std::optional<LabelledDataRequest> data;  ///< always with gates of kind accuracy
+    AccuracyGates accuracy;  ///< parts and slices of `data`, and the accuracy gates of all gates
     std::vector<Gate> gates;
 };
 
-/// Reads FILE. Error(input) whose `where` is FILE:LINE.
-Protocol read_protocol(const std::string& path);
+/// Reads FILE. Error(input) whose `where` is FILE:LINE. `rules_folder` as for read_rules(): presets of accuracy gates come from there.
+Protocol read_protocol(const std::string& path, const std::string& rules_folder = {});
 /// The same from text; `path` names it in messages and its folder resolves relative names.
-Protocol parse_protocol(std::string_view text, const std::string& path);
+Protocol parse_protocol(std::string_view text, const std::string& path,
+                        const std::string& rules_folder = {});
 
 /// Fewest samples with which the two-sided 95 % interval of `quantile` has both its bounds: the least n with
 /// max(q, 1 - q)^n <= 0.025 (the interval of measure/timing/latency.h). With fewer a latency gate can never be decided.

@@ -62,6 +62,7 @@ Json to_json(const Record& record) {
     json["outputs"] = record.outputs;
     json["samples"] = record.samples;
     json["latency"] = record.latency;
+    json["accuracy"] = record.accuracy;
     json["not_shown"] = text_array(record.not_shown);
     Json steps = Json::array();
     for (const Step& step : record.steps) {
@@ -127,8 +128,14 @@ std::vector<std::string> limits_of(const Protocol& protocol, const Record& recor
     limits.emplace_back("Hop 1 (checkpoint to ONNX) was not checked: agreement with the ONNX model "
                         "says nothing about the "
                         "checkpoint that it was exported from.");
-    limits.emplace_back("Task quality was not measured: outputs within tolerance are not accuracy "
-                        "on labelled data.");
+    if (record.accuracy.is_null()) {
+        limits.emplace_back(
+            "Task quality was not measured: outputs within tolerance are not accuracy "
+            "on labelled data.");
+    } else {
+        limits.emplace_back("Task quality was measured on the named parts of the labelled data; "
+                            "it says nothing about scenes that they do not hold.");
+    }
     limits.push_back("Outputs were compared on " + std::to_string(record.samples.size()) +
                      (record.samples.size() == 1 ? " sample" : " samples") +
                      " at the shapes named here, and on no other.");

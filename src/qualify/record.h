@@ -17,7 +17,8 @@ namespace requal::qualify {
 
 /// One step of a run, in order.
 struct Step {
-    std::string name;   ///< "model", "inputs", "build", "parity", "repeatability", "latency"
+    std::string
+        name;  ///< "model", "inputs", "data", "build", "parity", "repeatability", "latency", "accuracy"
     std::string state;  ///< "done", "failed", "skipped"
     double seconds = 0;
     std::string message;  ///< why it failed or was skipped
@@ -26,7 +27,7 @@ struct Step {
 
 /// A file of the run folder, named in the record so that it can be checked.
 struct FileOfRun {
-    std::string role;  ///< "protocol", "engine", "engine-manifest", "latency-series"
+    std::string role;  ///< "protocol", "engine", "engine-manifest", "latency-series", "predictions"
     std::string name;  ///< relative to the run folder
     std::string digest;
     std::uint64_t size_bytes = 0;
@@ -49,6 +50,7 @@ struct Record {
     Json outputs = Json::array();  ///< one entry an output with its error histogram
     Json samples = Json::array();  ///< {"name", "outputs_digest"}
     Json latency;                  ///< null when not measured
+    Json accuracy;  ///< one entry a part of the labelled data; null when not measured
     std::vector<FileOfRun> files;
     std::vector<std::string> not_shown;  ///< what this run says nothing about
 };

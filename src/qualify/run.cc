@@ -22,6 +22,7 @@
 #include "measure/numerics/parity.h"
 #include "measure/runnable.h"
 #include "measure/timing/latency.h"
+#include "qualify/accuracy_step.h"
 #include "qualify/fragment.h"
 #include "qualify/record.h"
 #include "qualify/run_folder.h"
@@ -58,7 +59,7 @@ std::string one_line(const Error& error) {
 class Run {
 public:
     explicit Run(const QualifyRequest& request)
-        : request_(request), protocol_(read_protocol(request.protocol_path)) {}
+        : request_(request), protocol_(read_protocol(request.protocol_path, request.rules)) {}
 
     QualifyOutcome go();
     QualifyOutcome go_on(const std::string& protocol_text);
@@ -70,6 +71,7 @@ private:
     void measure_parity();
     void measure_repeatability();
     void measure_latency();
+    void measure_accuracy();
     void write();
     void begin_work();
     QualifyOutcome outcome_of_another() const;
@@ -114,6 +116,8 @@ private:
     Watch candidate_watch_;
     std::optional<Repeatability> repeatability_;
     std::optional<measure::LatencyStatistics> latency_;
+    std::optional<LabelledData> data_;  ///< of the accuracy gates
+    std::vector<MeasuredPart> accuracy_;
 };
 
 template <typename Work>
@@ -422,6 +426,38 @@ void Run::measure_latency() {
     add_file("latency-series", "latency_ns.npy");
 }
 
+void Run::measure_accuracy() {
+    toolchain::RunnableSpec spec;
+    spec.artefact = model_path_;
+    spec.toolchain = protocol_.reference.toolchain;
+    spec.options = protocol_.reference.options;
+    spec.text = fs::path(model_path_).filename().string() + "@" + spec.toolchain;
+    bool loaded = false;
+    try {
+        const auto side =
+            measure::SideOpener(measure::resolve_runnable(std::move(spec))).open_running();
+        loaded = true;
+        predict_parts(*data_, *side, folder_->path(), "reference");
+    } catch (const Error& error) {
+        throw_if_cancelled();
+        if (is_finding(error, loaded)) {
+            reference_failure_ = "the reference could not be run: " + one_line(error);
+        }
+        throw;
+    }
+    const auto side = measure::SideOpener(engine_runnable()).open_running();
+    predict_parts(*data_, *side, folder_->path(), "candidate");
+    engine_.ran = true;
+    accuracy_ = evaluate_parts(protocol_, *data_, folder_->path());
+    record_.accuracy = Json::array();
+    for (const MeasuredPart& part : accuracy_) {
+        record_.accuracy.push_back(part.document);
+        for (const std::string& name : part.files) {
+            add_file("predictions", name);
+        }
+    }
+}
+
 OutputDifferences Run::differences_of(const Gate& gate) const {
     const auto& criterion = std::get<ParityGate>(gate.criterion);
     OutputDifferences chosen;
@@ -453,7 +489,11 @@ Decision Run::decide_gate(const Gate& gate) const {
     if (std::holds_alternative<LatencyGate>(gate.criterion) && latency_) {
         return decide_latency(gate, *latency_);
     }
-    if (parity_kind && !reference_failure_.empty()) {
+    const bool accuracy_kind = std::holds_alternative<AccuracyCriterion>(gate.criterion);
+    if (accuracy_kind && !accuracy_.empty()) {
+        return decide_accuracy_gate(gate, *data_, accuracy_);
+    }
+    if ((parity_kind || accuracy_kind) && !reference_failure_.empty()) {
         return not_measured(gate, reference_failure_);
     }
     return not_measured(gate, "not measured, because the engine did not build, load and run");
@@ -591,6 +631,8 @@ void Run::keep(const std::string& name, const Json& inputs, Step& done,
         add("outputs", record_.outputs);
         add("samples", record_.samples);
         fragment.outputs = candidate_watch_.outputs;
+    } else if (name == "accuracy") {
+        add("accuracy", record_.accuracy);
     } else if (name == "latency") {
         add("conditions", record_.conditions);
         add("conditions_after", record_.conditions_after);
@@ -661,6 +703,7 @@ bool Run::restore(const std::string& name, const Json& inputs, Step& done) {
     take("conditions", record_.conditions);
     take("conditions_after", record_.conditions_after);
     take("latency", record_.latency);
+    take("accuracy", record_.accuracy);
     if (fragment.record.has("unknown")) {
         record_.unknown.clear();
         for (const Json& text : fragment.record.at("unknown").as_array()) {
@@ -756,6 +799,9 @@ QualifyOutcome Run::go() {
     record_.host = machine::host_facts();
     step("model", [&](Step&) { check_model(); });
     step("inputs", [&](Step&) { open_inputs(); });
+    if (protocol_.data) {
+        step("data", [&](Step&) { data_ = read_labelled_data(protocol_, ports_); });
+    }
     const std::string protocol_text = read_file(protocol_.path);
     if (digest_of(protocol_text) != protocol_.digest) {
         throw Error(ErrorKind::undecidable, "the protocol changed while it was read",
@@ -852,6 +898,21 @@ QualifyOutcome Run::go_on(const std::string& protocol_text) {
             return inputs;
         },
         [&] { measure_latency(); });
+    if (has(4)) {
+        measured(
+            "accuracy", true, {4},
+            [&] {
+                Json inputs = engine_inputs();
+                const Json& options = protocol_.reference.options;
+                inputs["model"] = protocol_.model.digest.text();
+                inputs["reference"] = Json::object(
+                    {{"toolchain", protocol_.reference.toolchain}, {"options", options}});
+                inputs["gates"] = gates_of({4});
+                inputs["data"] = data_->describe();
+                return inputs;
+            },
+            [&] { measure_accuracy(); });
+    }
     // Whether the engine runs is known only after all that runs it.
     decided(decide_engine(engine_));
     for (auto& decision : decisions_) {

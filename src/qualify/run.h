@@ -17,6 +17,7 @@ struct QualifyRequest {
     std::string protocol_path;
     std::string model_path;  ///< the model's file here; empty: as the protocol names it
     std::string store;
+    std::string rules;         ///< folder of the rule set, empty: the embedded one
     std::string command_line;  ///< for the record
     bool wait =
         true;  ///< when another process is at this run: wait for its end, or Error(undecidable)

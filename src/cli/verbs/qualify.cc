@@ -41,6 +41,7 @@ Result run_qualify(const Arguments& arguments, const Common& common) {
     request.protocol_path = arguments.text("PROTOCOL");
     request.model_path = arguments.optional_text("--model").value_or("");
     request.store = common.store;
+    request.rules = common.rules;
     request.command_line = common.command_line;
     request.wait = !arguments.flag("--no-wait");
     request.on_step = [](std::string_view step) {

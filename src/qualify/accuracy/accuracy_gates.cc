@@ -138,7 +138,16 @@ private:
     Measured measured(const AccuracyGate& gate, const SliceResult& slice) const {
         Measured m;
         m.limit = gate.limit;
-        if (gate.kind == AccuracyGateKind::max_lost_share) {
+        const bool lost = gate.kind == AccuracyGateKind::max_lost_share;
+        if (lost || gate.kind == AccuracyGateKind::max_gross_share) {
+            // where decisions are pixels, those of one picture change together: the share was resampled over pictures
+            if (const MetricEstimate* share = slice.find(lost ? "lost_share" : "gross_share")) {
+                m.point = share->candidate;
+                m.interval = share->value_interval;
+                return m;
+            }
+        }
+        if (lost) {
             m.point = slice.n == 0
                           ? m.point
                           : static_cast<double>(slice.flips.lost) / static_cast<double>(slice.n);

@@ -51,6 +51,7 @@ struct AccuracyGate {
     std::string where;
 
     Json criterion() const;
+    std::string text() const;  ///< for people: "drop of ap50_95 <= 0.02, decided on the bound, ..."
 };
 
 struct AccuracyGates {
@@ -64,6 +65,12 @@ struct AccuracyGates {
 /// Reads `accuracy-gates/1` (docs/formats/accuracy-gates.md). Error(input) by file and line for what is missing: nothing has a default
 /// that decides; for a gate on a part that carries none; for a gate without reference where two sides are compared.
 AccuracyGates read_accuracy_gates(const Yaml& file, const std::string& rules_folder);
+
+/// The pieces of it, for protocols: `parts`, and an item of `gates` (several gates when it names a preset), with a key `kind` besides.
+std::vector<DataPart> read_data_parts(const Yaml& sequence);
+std::vector<AccuracyGate> read_accuracy_gate(const Yaml& item, const std::string& rules_folder);
+/// Error(input) for ids that stand twice, parts that are not described or carry no gate; adds the slice `class` where a gate needs it.
+void check_accuracy_gates(AccuracyGates& gates);
 
 /// One decided gate. `slice` "overall" or "class bolt".
 struct AccuracyDecision {

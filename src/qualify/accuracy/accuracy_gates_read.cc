@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/rules.h"
+#include "base/text.h"
 #include "qualify/accuracy/accuracy_gates.h"
 
 namespace requal::qualify {
@@ -65,7 +66,7 @@ bool decides_on_bound(const Yaml& map) {
 }
 
 DataPart read_part(const Yaml& map) {
-    map.allow_keys({"name", "samples", "used_for"});
+    map.allow_keys({"name", "samples", "used_for", "labels", "list"});
     DataPart part;
     part.where = map.where();
     part.name = text_at(map, "name");
@@ -102,7 +103,7 @@ void read_responsibility(const Yaml& map, AccuracyGate& gate) {
 }
 
 AccuracyGate read_gate(const Yaml& map) {
-    map.allow_keys({"id", "metric", "slice", "reference", "part", "set_by", "decides_on",
+    map.allow_keys({"id", "kind", "metric", "slice", "reference", "part", "set_by", "decides_on",
                     "min_count", "expected_drop", "expected_flips", "expected_reference",
                     "max_drop", "min_retention", "min_value", "max_value", "max_lost_share",
                     "max_gross_share", "no_collapse"});
@@ -151,8 +152,8 @@ AccuracyGate read_gate(const Yaml& map) {
 
 void read_preset(const Yaml& map, const std::string& rules_folder,
                  std::vector<AccuracyGate>& gates) {
-    map.allow_keys({"preset", "reference", "part", "min_count", "no_collapse", "expected_drop",
-                    "expected_flips", "expected_reference"});
+    map.allow_keys({"id", "kind", "preset", "reference", "part", "min_count", "no_collapse",
+                    "expected_drop", "expected_flips", "expected_reference"});
     const std::string name = text_at(map, "preset");
     const Yaml rules = read_rules("accuracy-presets.yaml", rules_folder);
     const Yaml* preset = nullptr;
@@ -232,54 +233,120 @@ const DataPart& AccuracyGates::part(const AccuracyGate& gate) const {
     return *found;
 }
 
+std::string AccuracyGate::text() const {
+    const std::string in_slice =
+        slice_by.empty() ? "" : " in " + slice_by + (slice_value == "*" ? "" : " " + slice_value);
+    std::string what;
+    switch (kind) {
+    case AccuracyGateKind::max_drop:
+        what = "drop of " + metric + in_slice + " <= " + shortest(limit);
+        break;
+    case AccuracyGateKind::min_retention:
+        what = "retention of " + metric + in_slice + " >= " + shortest(limit);
+        break;
+    case AccuracyGateKind::min_value:
+        what = metric + in_slice + " >= " + shortest(limit);
+        break;
+    case AccuracyGateKind::max_value:
+        what = metric + in_slice + " <= " + shortest(limit);
+        break;
+    case AccuracyGateKind::max_lost_share:
+        what = "lost decisions" + in_slice + " <= " + shortest(limit) + " of all";
+        break;
+    case AccuracyGateKind::max_gross_share:
+        what = "changed decisions <= " + shortest(limit) + " of all";
+        break;
+    case AccuracyGateKind::no_collapse:
+        what = "no class of";
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            what += (i == 0 ? " " : ", ") + classes[i];
+        }
+        what += " below " + metric + " " + shortest(min_ap) + " or retention " +
+                shortest(min_retention);
+        break;
+    }
+    return what + ", decided on the " + (by_bound ? "bound" : "point") + ", on part " + part +
+           " with at least " + std::to_string(min_count) + ", set by " + set_by;
+}
+
+std::vector<DataPart> read_data_parts(const Yaml& sequence) {
+    std::vector<DataPart> parts;
+    for (const Yaml& part : sequence.items()) {
+        parts.push_back(read_part(part));
+        for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+            if (parts[i].name == parts.back().name) {
+                part.fail("a second part is called '" + parts[i].name + "'");
+            }
+        }
+    }
+    return parts;
+}
+
+std::vector<AccuracyGate> read_accuracy_gate(const Yaml& item, const std::string& rules_folder) {
+    std::vector<AccuracyGate> gates;
+    if (item.has("preset")) {
+        read_preset(item, rules_folder, gates);
+    } else {
+        gates.push_back(read_gate(item));
+    }
+    return gates;
+}
+
+void check_accuracy_gates(AccuracyGates& all) {
+    std::set<std::string> ids;
+    for (const AccuracyGate& gate : all.gates) {
+        if (!ids.insert(gate.id).second) {
+            throw Error(ErrorKind::input, "a second gate is called '" + gate.id + "'", gate.where);
+        }
+        for (const std::string& use : all.part(gate).used_for) {
+            // whatever the part was used for, it is no longer independent of the engine
+            throw Error(ErrorKind::input,
+                        "gate '" + gate.id + "' is on the part '" + gate.part +
+                            "', which was used for " + use,
+                        gate.where, "decide on data that had no part in making the engine");
+        }
+    }
+    const bool by_class =
+        std::any_of(all.slices.begin(), all.slices.end(), [](const measure::SliceSpec& spec) {
+            return spec.size() == 1 && spec[0].kind == measure::SliceTerm::Kind::category;
+        });
+    const bool needs_class =
+        std::any_of(all.gates.begin(), all.gates.end(), [](const AccuracyGate& gate) {
+            return gate.kind == AccuracyGateKind::no_collapse || gate.slice_by == "class";
+        });
+    if (needs_class && !by_class) {
+        all.slices.push_back({measure::SliceTerm{}});
+    }
+}
+
 AccuracyGates read_accuracy_gates(const Yaml& file, const std::string& rules_folder) {
     file.allow_keys({"schema", "parts", "slices", "gates"});
     if (file.at("schema").text() != "accuracy-gates/1") {
         file.at("schema").fail("not accuracy-gates/1");
     }
     AccuracyGates result;
+    result.parts = read_data_parts(file.at("parts"));
     for (const Yaml& part : file.at("parts").items()) {
-        result.parts.push_back(read_part(part));
+        part.allow_keys({"name", "samples", "used_for"});  // digests stand in protocols
     }
     if (const Yaml* slices = file.find("slices")) {
         result.slices = measure::read_slices(*slices);
     }
-    std::set<std::string> ids;
     for (const Yaml& node : file.at("gates").items()) {
-        const std::size_t before = result.gates.size();
-        if (node.has("preset")) {
-            read_preset(node, rules_folder, result.gates);
-        } else {
-            result.gates.push_back(read_gate(node));
+        if (const Yaml* kind = node.find("kind")) {
+            kind->fail("only gates of a protocol have a kind");
         }
-        for (std::size_t i = before; i < result.gates.size(); ++i) {
-            const AccuracyGate& gate = result.gates[i];
-            if (!ids.insert(gate.id).second) {
-                node.fail("a second gate is called '" + gate.id + "'");
-            }
-            for (const std::string& use : result.part(gate).used_for) {
-                // whatever the part was used for, it is no longer independent of the engine
-                throw Error(ErrorKind::input,
-                            "gate '" + gate.id + "' is on the part '" + gate.part +
-                                "', which was used for " + use,
-                            node.where(), "decide on data that had no part in making the engine");
-            }
+        if (node.has("preset") && node.has("id")) {
+            node.at("id").fail("the gates of a preset have ids of their own");
         }
-    }
-    const bool by_class =
-        std::any_of(result.slices.begin(), result.slices.end(), [](const measure::SliceSpec& spec) {
-            return spec.size() == 1 && spec[0].kind == measure::SliceTerm::Kind::category;
-        });
-    const bool needs_class =
-        std::any_of(result.gates.begin(), result.gates.end(), [](const AccuracyGate& gate) {
-            return gate.kind == AccuracyGateKind::no_collapse || gate.slice_by == "class";
-        });
-    if (needs_class && !by_class) {
-        result.slices.push_back({measure::SliceTerm{}});
+        for (AccuracyGate& gate : read_accuracy_gate(node, rules_folder)) {
+            result.gates.push_back(std::move(gate));
+        }
     }
     if (result.gates.empty()) {
         file.at("gates").fail("no gate");
     }
+    check_accuracy_gates(result);
     return result;
 }
 
