@@ -193,18 +193,18 @@ TEST_F(Scripted, MemoryGrows) {
 TEST_F(Scripted, PrecisionRequestedAndExecuted) {
     const NamedTensors fine{{"x", ramp({1, 4}, 1, 0.00012345F)}};
     const auto full = once("[]", fine);
-    const auto half = once("[]", fine, Json::object({{"precision", "fp16"}}));
+    const auto half = once("[]", fine, Json::object({{"precision", "f16"}}));
     EXPECT_NE(floats(full, "y"), floats(half, "y"));
     Runner runner(scripted());
-    const Json options = Json::object({{"precision", "fp16"}});
+    const Json options = Json::object({{"precision", "f16"}});
     LoadedRunnable honest =
-        runner.load(model(R"([{"kind": "precision", "executes": "fp32"}])"), options);
-    EXPECT_EQ(honest.facts().at("precision").at("requested"), Json("fp16"));
-    EXPECT_EQ(honest.facts().at("precision").at("executed"), Json("fp32"));
+        runner.load(model(R"([{"kind": "precision", "executes": "f32"}])"), options);
+    EXPECT_EQ(honest.facts().at("precision").at("requested"), Json("f16"));
+    EXPECT_EQ(honest.facts().at("precision").at("executed"), Json("f32"));
     EXPECT_EQ(floats(honest.run(fine), "y"), floats(full, "y"));
     LoadedRunnable liar = runner.load(
-        model(R"([{"kind": "precision", "executes": "fp32", "reports": "fp16"}])"), options);
-    EXPECT_EQ(liar.facts().at("precision").at("executed"), Json("fp16"));
+        model(R"([{"kind": "precision", "executes": "f32", "reports": "f16"}])"), options);
+    EXPECT_EQ(liar.facts().at("precision").at("executed"), Json("f16"));
     EXPECT_EQ(floats(liar.run(fine), "y"), floats(full, "y"));
 }
 
@@ -213,18 +213,18 @@ TEST_F(Scripted, EnginesKeepTheirBuildAndMayBeWrongAlone) {
     const std::string source =
         model(R"([{"kind": "drift", "layer": 0, "relative": 0.1, "in": "engine"}])");
     const std::string engine = folder() + "/e.engine";
-    const Json facts = runner.build(source, engine, Json::object({{"precision", "fp16"}}));
-    EXPECT_EQ(facts.at("precision").at("requested"), Json("fp16"));
+    const Json facts = runner.build(source, engine, Json::object({{"precision", "f16"}}));
+    EXPECT_EQ(facts.at("precision").at("requested"), Json("f16"));
     EXPECT_EQ(facts.at("files"), Json::array({engine}));
     LoadedRunnable built = runner.load(engine);
-    EXPECT_EQ(built.facts().at("precision").at("executed"), Json("fp16"));
+    EXPECT_EQ(built.facts().at("precision").at("executed"), Json("f16"));
     LoadedRunnable original = runner.load(source);
     const auto right = floats(original.run(input()), "y");
     EXPECT_GT(largest_relative(floats(built.run(input()), "y"), right), 0.05);
     EXPECT_ERROR(error_of([&] { runner.build(engine, folder() + "/again"); }), ErrorKind::input,
                  "engine already");
     // Equal builds give equal bytes unless the script says otherwise.
-    runner.build(source, folder() + "/e2", Json::object({{"precision", "fp16"}}));
+    runner.build(source, folder() + "/e2", Json::object({{"precision", "f16"}}));
     EXPECT_EQ(read_file(engine), read_file(folder() + "/e2"));
     const std::string varying = model(R"([{"kind": "build_variation"}])", "v");
     runner.build(varying, folder() + "/v1");

@@ -52,11 +52,11 @@ TEST_F(OverSsh, ResultsAreThoseOfThisMachine) {
 TEST_F(OverSsh, EnginesAreBuiltThereAndFetched) {
     Runner there(over_there());
     const std::string engine = folder() + "/out.engine";
-    const Json facts = there.build(model(), engine, Json::object({{"precision", "fp16"}}));
+    const Json facts = there.build(model(), engine, Json::object({{"precision", "f16"}}));
     EXPECT_EQ(facts.at("files"), Json::array({engine}));
     Runner here(scripted());
     LoadedRunnable built = here.load(engine);
-    EXPECT_EQ(built.facts().at("precision").at("requested"), Json("fp16"));
+    EXPECT_EQ(built.facts().at("precision").at("requested"), Json("f16"));
 }
 
 TEST_F(OverSsh, LargeFilesGoInPieces) {
@@ -117,6 +117,44 @@ TEST_F(OverSsh, ARunnerOverThereWatchesItsOwnMemory) {
                  }),
                  ErrorKind::toolchain, "over the limit");
 }
+
+// The runtimes themselves, not only a stand-in: a build over there, its engine fetched, the same outputs on both sides.
+class RuntimeOverSsh : public OverSsh, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RuntimeOverSsh, BuildsRunsAndGivesTheBytesOfThisMachine) {
+    const std::string toolchain = GetParam();
+    use_built_runners();
+    const auto program = find_runner_program(toolchain.substr(0, toolchain.find(':')));
+    if (!program) {
+        GTEST_SKIP() << "the runner for " << toolchain << " is not part of this build";
+    }
+    const std::string path = folder() + "/m.onnx";
+    const std::string engine = folder() + "/engine";
+    write_file_atomically(path, relu_model());
+    RunnerOptions local_options;
+    local_options.toolchain = toolchain;
+    RunnerOptions remote_options = local_options;
+    remote_options.remote = server_->address();
+    remote_options.program = *program;
+    Runner there(remote_options);
+    Runner here(local_options);
+    there.build(path, engine);
+    EXPECT_GT(file_size(engine), 0U);
+    for (const std::string& file : {path, engine}) {
+        LoadedRunnable local = here.load(file);
+        LoadedRunnable remote = there.load(file);
+        ASSERT_EQ(local.inputs().size(), 1U);
+        const NamedTensors inputs{{local.inputs()[0].name, ramp({1000}, -1, 0.001F)}};
+        const std::string output = local.outputs().at(0).name;
+        EXPECT_EQ(floats(remote.run(inputs), output), floats(local.run(inputs), output));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Runtimes, RuntimeOverSsh,
+                         ::testing::Values("onnxruntime:cpu", "openvino:cpu"), [](const auto& one) {
+                             return std::string(one.param).substr(0,
+                                                                  std::string(one.param).find(':'));
+                         });
 
 }  // namespace
 }  // namespace requal::toolchain

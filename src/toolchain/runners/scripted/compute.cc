@@ -81,21 +81,21 @@ Value add(const Layer& layer, const Value& left, const Value& right) {
 }  // namespace
 
 Precision parse_precision(const std::string& word) {
-    if (word == "fp32") {
-        return Precision::fp32;
+    if (word == "f32") {
+        return Precision::f32;
     }
-    if (word == "fp16") {
-        return Precision::fp16;
+    if (word == "f16") {
+        return Precision::f16;
     }
     if (word == "bf16") {
         return Precision::bf16;
     }
     throw Error(ErrorKind::input, "there is no precision " + word, "option precision",
-                "use fp32, fp16 or bf16");
+                "use f32, f16 or bf16");
 }
 
 std::string_view name_of(Precision precision) {
-    return precision == Precision::fp32 ? "fp32" : precision == Precision::fp16 ? "fp16" : "bf16";
+    return precision == Precision::f32 ? "f32" : precision == Precision::f16 ? "f16" : "bf16";
 }
 
 Value value_of(const Tensor& tensor) {
@@ -130,12 +130,12 @@ Value compute(const Layer& layer, const std::vector<const Value*>& inputs) {
 }
 
 void round_to(Precision precision, Value& value) {
-    if (precision == Precision::fp32) {
+    if (precision == Precision::f32) {
         return;
     }
     for (float& element : value.data) {
-        element = precision == Precision::fp16 ? half_to_float(float_to_half(element))
-                                               : bfloat16_to_float(float_to_bfloat16(element));
+        element = precision == Precision::f16 ? half_to_float(float_to_half(element))
+                                              : bfloat16_to_float(float_to_bfloat16(element));
     }
 }
 

@@ -15,7 +15,7 @@ struct Value {
     std::vector<float> data;
 };
 
-enum class Precision { fp32, fp16, bf16 };
+enum class Precision { f32, f16, bf16 };
 Precision parse_precision(const std::string& word);  ///< Error(input)
 std::string_view name_of(Precision precision);
 

@@ -35,11 +35,11 @@ public:
         const auto option = [](const char* type, const char* help) {
             return Json::object({{"type", type}, {"help", help}});
         };
-        Json options = Json::object({{"precision", option("string", "fp32, fp16 or bf16")},
+        Json options = Json::object({{"precision", option("string", "f32, f16 or bf16")},
                                      {"threads", option("integer", "recorded only")},
                                      {"all_outputs", option("boolean", "every layer is an output")},
                                      {"clean", option("boolean", "the wrongness is left out")}});
-        options["precision"]["values"] = Json::array({"fp32", "fp16", "bf16"});
+        options["precision"]["values"] = Json::array({"f32", "f16", "bf16"});
         return Json::object(
             {{"name", "scripted"},
              {"version", "1.0"},

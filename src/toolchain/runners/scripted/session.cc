@@ -276,7 +276,7 @@ Settings settings_of(const Script& script, const Json& options) {
     }
     settings.executed = settings.requested;
     if (const Wrong* wrong = script.find("precision")) {
-        settings.executed = parse_precision(wrong->text("executes", "fp32"));
+        settings.executed = parse_precision(wrong->text("executes", "f32"));
         settings.reported = wrong->text("reports", std::string(name_of(settings.executed)));
     } else {
         settings.reported = name_of(settings.executed);

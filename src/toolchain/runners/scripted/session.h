@@ -12,8 +12,8 @@ namespace requal::scripted {
 
 /// What the options of a load or build come to; those of its build count for an engine.
 struct Settings {
-    Precision requested = Precision::fp32;
-    Precision executed = Precision::fp32;
+    Precision requested = Precision::f32;
+    Precision executed = Precision::f32;
     std::string reported;  ///< precision that the facts claim
     std::int64_t threads = 1;
     bool all_outputs = false;
