@@ -3,7 +3,8 @@
 
     decode_letterbox.py build/release/tests/data_probe      (with Python of scripts/requirements/pictures.txt)
 
-Wanted: at least 1.0 times OpenCV's speed.
+Wanted: at least 1.0 times OpenCV's speed. Times are of the processor, a core's work for one picture: other work on the machine lengthens the wait
+and hardly the work. Last seen 2026-11-30 on a busy machine with 2 cores: 5.23, 2.82, 2.39 for the three sizes.
 """
 import os
 import statistics
@@ -50,14 +51,14 @@ def main():
         assert good, text
         difference = np.abs(np.load(out) - opencv_pipeline(data)).max() * 255
         ratios, ours, theirs = [], [], []
-        for _ in range(7):
-            good, text = probe("time", spec, path, 0.6)
+        for _ in range(9):
+            good, text = probe("time", spec, path, 0.3)
             assert good, text
-            times, end = [], time.perf_counter() + 0.6
-            while time.perf_counter() < end:
-                start = time.perf_counter()
+            times, end = [], time.thread_time() + 0.3
+            while time.thread_time() < end:
+                start = time.thread_time()
                 opencv_pipeline(data)
-                times.append(1000 * (time.perf_counter() - start))
+                times.append(1000 * (time.thread_time() - start))
             ours.append(float(text))
             theirs.append(statistics.median(times))
             ratios.append(theirs[-1] / ours[-1])

@@ -2,6 +2,7 @@
 """Trains the example detector on pictures drawn by make_pictures.py and exports it to ONNX.
 
     train.py --variant plain --out checkpoints/plain.pt --onnx parts.onnx
+    train.py --variant se_silu --half --out checkpoints/se_silu.pt --onnx parts-se.onnx
 
 Needs torch and numpy (and Pillow, for the JPEG step). The checkpoint kept is the one with the best mAP50 on the
 validation part; the test part is never read here.
@@ -18,7 +19,7 @@ import torch
 from torch import nn
 
 import make_pictures
-from detector import Detector, anchors
+from detector import Detector, anchors, load
 
 SIZE = 320
 
@@ -31,20 +32,18 @@ def letterbox_numbers(width, height):
 
 
 def draw(job):
-    part, index, quality = job
+    part, index = job
     picture, objects, _ = make_pictures.make_picture(make_pictures.PART_SEED[part], index)
     from PIL import Image
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "JPEG", quality=quality)
-    picture = np.asarray(Image.open(io.BytesIO(buffer.getvalue())).convert("RGB"))
+    data = make_pictures.encoded(picture, make_pictures.quality_of(part, index))
+    picture = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     labels = [(make_pictures.CLASSES.index(o["category"]), *o["bbox"]) for o in objects]
     return picture, labels
 
 
 def load_part(part, count, device):
     """Letterboxed uint8 pictures [N, 3, 320, 320] and padded labels [N, 12, 5] (class, x1, y1, x2, y2); class -1: none."""
-    rng = np.random.default_rng(7)
-    jobs = [(part, i, int(rng.integers(70, 92))) for i in range(count)]
+    jobs = [(part, i) for i in range(count)]
     pictures = torch.empty((count, 3, SIZE, SIZE), dtype=torch.uint8, device=device)
     labels = torch.full((count, 12, 5), -1.0)
     scale, new_w, new_h, left, top = letterbox_numbers(make_pictures.WIDTH, make_pictures.HEIGHT)
@@ -209,17 +208,8 @@ def mean_ap50(model, pictures, labels):
     return float(np.mean(values)), values
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--variant", choices=["plain", "se_silu"], default="plain")
-    parser.add_argument("--train-count", type=int, default=6000)
-    parser.add_argument("--validation-count", type=int, default=300)
-    parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=20261130)
-    parser.add_argument("--out", required=True, help="checkpoint (.pt)")
-    parser.add_argument("--onnx", required=True)
-    options = parser.parse_args()
+def train(options):
+    """Writes the checkpoint with the best mAP50 on the validation part."""
     torch.manual_seed(options.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     started = time.time()
@@ -264,13 +254,41 @@ def main():
                             "classes": make_pictures.CLASSES, "selected_on": "validation part, mAP50",
                             "validation_map50": score, "epoch": epoch + 1, "seed": options.seed, "history": history,
                             "train_count": options.train_count, "torch": str(torch.__version__)}, options.out)
-    checkpoint = torch.load(options.out, map_location="cpu", weights_only=True)
-    final = Detector(len(make_pictures.CLASSES), options.variant)
-    final.load_state_dict(checkpoint["state"])
-    final.eval()
-    torch.onnx.export(final, torch.zeros(1, 3, SIZE, SIZE), options.onnx, input_names=["images"], output_names=["output0"],
-                      opset_version=17, dynamo=False)
     print(json.dumps({"validation_map50": best, "seconds": round(time.time() - started)}))
+
+
+def halve(checkpoint):
+    """The kernels in float16; biases and the statistics of normalisation stay. detector.load() gives them back as float32."""
+    state = {key: value.half() if value.ndim == 4 else value for key, value in checkpoint["state"].items()}
+    return dict(checkpoint, state=state, kernels="float16, rounded after the validation")
+
+
+def export(options):
+    """What the kept checkpoint holds, as ONNX."""
+    torch.onnx.export(load(options.out), torch.zeros(1, 3, SIZE, SIZE), options.onnx, input_names=["images"],
+                      output_names=["output0"], opset_version=17, dynamo=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--variant", choices=["plain", "se_silu"], default="plain")
+    parser.add_argument("--train-count", type=int, default=6000)
+    parser.add_argument("--validation-count", type=int, default=300)
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=20261130)
+    parser.add_argument("--out", required=True, help="checkpoint (.pt)")
+    parser.add_argument("--onnx", required=True)
+    parser.add_argument("--half", action="store_true", help="keeps the convolutions' weights in half precision: half the file")
+    parser.add_argument("--take", metavar="FILE", help="trains nothing: takes this checkpoint")
+    options = parser.parse_args()
+    if options.take:
+        torch.save(torch.load(options.take, map_location="cpu", weights_only=True), options.out)
+    else:
+        train(options)
+    if options.half:
+        torch.save(halve(torch.load(options.out, map_location="cpu", weights_only=True)), options.out)
+    export(options)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/cancel.h"
@@ -44,10 +45,10 @@ public:
         if (options_.pictures) {
             open_pictures();
         }
+        take_stated_digests();
         Json overlaps = Json::array();
-        if (options_.pictures) {
-            find_overlaps(overlaps);
-        }
+        find_overlaps(overlaps);
+        find_strangers();
         Json document = new_document("data-check", 1);
         document["dataset"] = Json::object({{"path", spec_.path}});
         if (spec_.digest != Digest{}) {
@@ -177,13 +178,58 @@ private:
         }
     }
 
+    /// Of pictures that were not opened the digest that a list or the labels state is what is known.
+    void take_stated_digests() {
+        for (CheckedPart& checked : parts_) {
+            for (std::size_t i = 0; i < checked.facts.size(); ++i) {
+                const LabelledSample& sample = checked.part.samples[i];
+                if ((!options_.pictures || sample.path.empty()) && sample.digest) {
+                    checked.facts[i].there = true;
+                    checked.facts[i].digest = *sample.digest;
+                }
+            }
+        }
+    }
+
+    /// Samples of a part that should be some of another part's, and are not.
+    void find_strangers() {
+        for (const CheckedPart& inner : parts_) {
+            for (const CheckedPart& outer : parts_) {
+                if (outer.part.source.name != inner.part.source.within) {
+                    continue;
+                }
+                std::set<Digest> known;
+                for (const PictureFacts& facts : outer.facts) {
+                    if (facts.there) {
+                        known.insert(facts.digest);
+                    }
+                }
+                for (std::size_t i = 0; i < inner.facts.size(); ++i) {
+                    if (inner.facts[i].there && !known.contains(inner.facts[i].digest)) {
+                        add(true, "not-within",
+                            inner.part.source.name + ": " + inner.part.samples[i].name,
+                            "is no sample of part '" + outer.part.source.name + "'");
+                    }
+                }
+            }
+        }
+    }
+
+    /// True when samples of one part are meant to be samples of the other.
+    bool related(std::size_t a, std::size_t b) const {
+        const PartSource& first = parts_[a].part.source;
+        const PartSource& second = parts_[b].part.source;
+        return first.within == second.name || second.within == first.name;
+    }
+
     struct Entry {
         std::size_t part;
         std::size_t sample;
     };
 
     const std::string& path_of(const Entry& entry) const {
-        return parts_[entry.part].part.samples[entry.sample].path;
+        const LabelledSample& sample = parts_[entry.part].part.samples[entry.sample];
+        return sample.path.empty() ? sample.name : sample.path;
     }
 
     void overlap_found(Json& overlaps, const std::string& how, const Entry& a, const Entry& b,
@@ -219,7 +265,9 @@ private:
                 const Entry entry{p, i};
                 const auto [known, added] = by_digest.emplace(facts.digest, entry);
                 if (!added) {
-                    overlap_found(overlaps, "digest", known->second, entry, 0);
+                    if (!related(p, known->second.part)) {
+                        overlap_found(overlaps, "digest", known->second, entry, 0);
+                    }
                 } else if (facts.decoded) {
                     entries.push_back(entry);
                 }
@@ -282,13 +330,17 @@ private:
                   part.source.name + ": object " + std::to_string(object.id));
         }
         std::uint64_t empty = 0;
+        const bool listed = part.source.format == LabelFormat::listed;
         for (std::size_t i = 0; i < part.samples.size(); ++i) {
             const LabelledSample& sample = part.samples[i];
             for (const std::string& tag : sample.tags) {
                 ++samples_by_tag[tag];
             }
             if (part.task == Task::detection) {
-                empty += has_objects[i] ? 0 : 1;
+                empty += has_objects[i] || listed ? 0 : 1;
+                continue;
+            }
+            if (listed) {
                 continue;
             }
             const Category* category =
@@ -322,6 +374,10 @@ private:
         result["labels_digest"] = part.labels_digest.text();
         if (part.list_digest) {
             result["list_digest"] = part.list_digest->text();
+        }
+        result["listed_only"] = listed;
+        if (!part.source.within.empty()) {
+            result["within"] = part.source.within;
         }
         result["by_class"] = json_of(by_class);
         result["by_size"] = json_of(by_size);

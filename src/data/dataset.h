@@ -71,7 +71,7 @@ private:
     std::vector<Finding> kept_;
 };
 
-enum class LabelFormat { coco, folder, npz, csv };
+enum class LabelFormat { coco, folder, npz, csv, listed };
 enum class Task { detection, classification };
 
 /// Where one part comes from.
@@ -81,6 +81,7 @@ struct PartSource {
     std::string labels;  ///< COCO JSON, npz or CSV; empty for a folder
     std::string root;    ///< folder of the pictures
     std::string list;    ///< list file "SHA256  NAME"; empty: every sample of the labels
+    std::string within;  ///< the part whose samples these are some of; empty: they are of no other
 };
 
 /// A dataset spec (schema dataset/1), or one made of a single file or folder.
@@ -114,10 +115,11 @@ struct DataPart {
 DataSetSpec read_dataset_spec(const std::string& path, const std::string& images = {});
 
 /// Reads the labels of one part; pictures are not opened. What is odd goes to `findings`; samples and objects that cannot be used are left
-/// out. Error(input) only when the file as a whole cannot be read. Memory grows with the labels, not with the pictures.
+/// out. Error(input) only when the file as a whole cannot be read. Memory grows with the labels, not with the pictures. Samples of a part
+/// that is only a list have a name and a digest, no path and no label.
 DataPart read_part(const DataSetSpec& spec, const PartSource& source, Findings& findings);
 
-/// The same, and Error(input) at the first error found.
+/// The same, and Error(input) at the first error found, or when the part is only a list.
 DataPart load_part(const DataSetSpec& spec, std::string_view part);
 
 /// One line of a list file: digest and name, as sha256sum writes them.

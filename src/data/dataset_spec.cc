@@ -42,9 +42,16 @@ LabelFormat format_of(const std::string& path) {
 }
 
 PartSource read_part_source(const std::string& name, const Yaml& node, const std::string& path) {
-    node.allow_keys({"annotations", "images", "list"});
+    node.allow_keys({"annotations", "images", "list", "within"});
     PartSource part;
     part.name = name;
+    part.within = node.text_or("within", "");
+    if (node.find("list") != nullptr && node.find("annotations") == nullptr &&
+        node.find("images") == nullptr) {
+        part.format = LabelFormat::listed;
+        part.list = resolved(path, node.at("list"));
+        return part;
+    }
     if (const Yaml* annotations = node.find("annotations")) {
         part.labels = resolved(path, *annotations);
         try {
@@ -89,6 +96,13 @@ DataSetSpec parse_spec(const std::string& path) {
     }
     if (spec.parts.empty()) {
         root.at("parts").fail("names no part");
+    }
+    for (const auto& [name, node] : root.at("parts").members()) {
+        const Yaml* const within = node.find("within");
+        if (within != nullptr &&
+            (within->text() == name || root.at("parts").find(within->text()) == nullptr)) {
+            within->fail("'" + within->text() + "' is no other part of this data set");
+        }
     }
     if (const Yaml* attributes = root.find("attributes")) {
         for (const auto& [name, node] : attributes->members()) {

@@ -11,15 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "data/large_blocks.h"
+
 namespace requal::data {
 
-/// Bytes that are not filled with zeros first: a decoder writes every one.
+/// Bytes that are not filled with zeros first (a decoder writes every one), out of blocks that are used again.
 template <typename T>
-struct Unfilled : std::allocator<T> {
+struct Unfilled {
+    using value_type = T;  // NOLINT(readability-identifier-naming): the standard's name
+    Unfilled() = default;
     template <typename U>
-    struct rebind {                 // NOLINT(readability-identifier-naming): the standard's names
-        using other = Unfilled<U>;  // NOLINT(readability-identifier-naming)
-    };
+    explicit Unfilled(const Unfilled<U>& /*other*/) noexcept {}
+    T* allocate(std::size_t count) { return reinterpret_cast<T*>(take_block(count * sizeof(T))); }
+    void deallocate(T* place, std::size_t count) noexcept {
+        give_block(reinterpret_cast<std::byte*>(place), count * sizeof(T));
+    }
+    bool operator==(const Unfilled& /*other*/) const { return true; }
     template <typename U>
     void construct(U* place) noexcept {
         ::new (static_cast<void*>(place)) U;

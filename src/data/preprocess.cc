@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "data/large_blocks.h"
 #include "data/resize.h"
 #include "tensor/half.h"
-#include "tensor/npy_header.h"
 
 namespace requal::data {
 
@@ -334,10 +334,11 @@ PreparedInput preprocess(const Picture& picture, const PreprocessSpec& spec,
                             ? Shape{1, spec.channels(), p.input_height, p.input_width}
                             : Shape{1, p.input_height, p.input_width, spec.channels()};
     // every element is written: no zeros first
-    const RawBuffer buffer = allocate_raw(pixels.size() * size_of(spec.type));
-    result.tensor = Tensor(spec.type, shape, buffer.bytes(), buffer.data);
+    const std::size_t size_bytes = pixels.size() * size_of(spec.type);
+    const std::shared_ptr<std::byte> block = shared_block(size_bytes);
+    result.tensor = Tensor(spec.type, shape, {block.get(), size_bytes}, block);
     const auto values = [&]<typename T>(T) {
-        return std::span<T>(reinterpret_cast<T*>(buffer.data.get()), pixels.size());
+        return std::span<T>(reinterpret_cast<T*>(block.get()), pixels.size());
     };
     switch (spec.type) {
     case ElementType::float16:

@@ -1,6 +1,7 @@
 #include "measure/predict.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <future>
@@ -18,15 +19,30 @@ namespace {
 
 constexpr std::uint64_t picture_limit_bytes = std::uint64_t{512} << 20;
 
-data::PreparedInput prepared(const PictureSample& sample, const data::PreprocessSpec& spec) {
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+struct Prepared {
+    data::PreparedInput input;
+    double ms = 0;
+};
+
+Prepared prepared(const PictureSample& sample, const data::PreprocessSpec& spec) {
+    const Clock::time_point start = Clock::now();
     const std::string bytes = read_file(sample.path, picture_limit_bytes);
     if (sample.digest && digest_of(bytes) != *sample.digest) {
         throw Error(ErrorKind::input, "is not the file that was listed: its digest differs",
                     sample.path, "restore the file, or write the list again");
     }
-    return data::preprocess(
+    Prepared result;
+    result.input = data::preprocess(
         data::decode_picture(std::as_bytes(std::span(bytes)), spec.rules, sample.path), spec,
         sample.path);
+    result.ms = ms_since(start);
+    return result;
 }
 
 }  // namespace
@@ -58,14 +74,16 @@ std::vector<PictureSample> pictures_of(const std::string& path) {
     return samples;
 }
 
-void predict(OutputSource& side, const std::vector<data::InputPort>& ports,
-             const PredictRequest& request,
-             const std::function<void(const PredictedPicture&)>& use) {
+PredictTimes predict(OutputSource& side, const std::vector<data::InputPort>& ports,
+                     const PredictRequest& request,
+                     const std::function<void(const PredictedPicture&)>& use) {
+    const Clock::time_point started_at = Clock::now();
+    PredictTimes times;
     const std::string input = data::port_for(request.preprocess, ports).name;
     const std::size_t count = request.samples.size();
     // one picture ahead of each thread's work; the window keeps memory constant
     const std::size_t window = std::max<std::size_t>(1, request.threads) + 1;
-    std::deque<std::future<data::PreparedInput>> ahead;
+    std::deque<std::future<Prepared>> ahead;
     std::size_t started = 0;
     const auto refill = [&] {
         while (started < count && ahead.size() < window) {
@@ -81,11 +99,15 @@ void predict(OutputSource& side, const std::vector<data::InputPort>& ports,
     }
     for (std::size_t i = 0; i < count; ++i) {
         refill();
-        data::PreparedInput ready = ahead.front().get();
+        Prepared next = ahead.front().get();
         ahead.pop_front();
         refill();
+        times.prepare_ms += next.ms;
+        data::PreparedInput& ready = next.input;
         const NamedTensors inputs = {{input, std::move(ready.tensor)}};
+        const Clock::time_point run = Clock::now();
         const NamedTensors outputs = side.outputs(i, inputs);
+        times.run_ms += ms_since(run);
         data::Predictions predictions;
         if (request.decoder) {
             predictions = data::decode(outputs, *request.decoder, ready.placement);
@@ -96,6 +118,8 @@ void predict(OutputSource& side, const std::vector<data::InputPort>& ports,
             progress->advance();
         }
     }
+    times.wall_ms = ms_since(started_at);
+    return times;
 }
 
 Json describe_pictures(const PredictRequest& request) {

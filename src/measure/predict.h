@@ -47,11 +47,18 @@ struct PredictedPicture {
     const data::Predictions& predictions;
 };
 
+/// Where the time went. Pictures are prepared beside the inference: `wall_ms` is less than the sum of the others where two cores are free.
+struct PredictTimes {
+    double prepare_ms = 0;  ///< reading, decoding, preprocessing; all threads together
+    double run_ms = 0;      ///< in the runnable
+    double wall_ms = 0;     ///< from the first to the last
+};
+
 /// Runs all samples in their order; `use` is called for each, in order, by the calling thread. `ports` are the runnable's inputs: a spec that
 /// contradicts them is Error(input). Memory does not grow with the number of samples. Saved outputs as a side are decoded the same way.
-void predict(OutputSource& side, const std::vector<data::InputPort>& ports,
-             const PredictRequest& request,
-             const std::function<void(const PredictedPicture&)>& use);
+PredictTimes predict(OutputSource& side, const std::vector<data::InputPort>& ports,
+                     const PredictRequest& request,
+                     const std::function<void(const PredictedPicture&)>& use);
 
 /// For records: {"kind": "pictures", "samples", "digest", "preprocess": {"path", "digest", "resizer"}}; the digest is over names and bytes.
 Json describe_pictures(const PredictRequest& request);

@@ -199,6 +199,22 @@ def data_sets():
     parts(images, fresh())
 
 
+def bounded_memory():
+    """Ten times the pictures take no more memory: one a thread is held."""
+    import resource
+
+    peaks = []
+    for count in (12, 120):
+        many = path_of(f"many{count}")
+        os.makedirs(os.path.join(many, "grey"))
+        for i in range(count):
+            Image.new("RGB", (900, 900), (i, 2 * i % 256, 9)).save(os.path.join(many, "grey", f"{i}.png"), compress_level=1)
+        check(many, "--near", "-1", "--jobs", "2", status=0)
+        peaks.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    # all of them would be 290 MB
+    assert peaks[1] - peaks[0] < 16 * 1024, peaks
+
+
 def parts(images, document):
     """Parts by list files; the same file and the same look in two parts."""
     import hashlib
@@ -238,6 +254,7 @@ def parts(images, document):
     alike = check(spec, status=0)
     assert "parts-look-alike" in alike["finding_counts"] and alike["overlaps"][0]["how"] == "look", alike
     assert check(spec, "--near", "-1", status=0)["overlaps"] == []
+    listed_parts(set_folder, write_list)
     write_list("test.txt", ["c.png"], lambda text: "0" * 64 + text[64:])
     assert "digest-differs" in check(spec, status=1)["finding_counts"]
     write_list("test.txt", ["c.png"], lambda text: text.replace("c.png", "d.png"))
@@ -255,6 +272,42 @@ def parts(images, document):
         done = subprocess.run([requal, "data", "check", bad], capture_output=True, text=True)
         assert done.returncode == 2 and words in done.stderr, (text, done.stderr)
     classification(set_folder, pictures_folder)
+
+
+def listed_parts(set_folder, write_list):
+    """A part of which only a list of digests is here keeps other parts apart from it, and a part inside of it is all from it."""
+    spec = os.path.join(set_folder, "listed.yaml")
+
+    def write_spec(within):
+        with open(spec, "w") as file:
+            file.write("schema: dataset/1\nparts:\n  train: {list: elsewhere.txt}\n"
+                       f"  calibration: {{annotations: labels.json, images: images, list: calibration.txt{within}}}\n"
+                       "  test: {annotations: labels.json, images: images, list: test.txt}\n")
+
+    write_spec(", within: train")
+    write_list("calibration.txt", ["a.png"])
+    write_list("test.txt", ["c.png"])
+    other_names = lambda text: text.replace("a.png", "drawn-1.png").replace("b.png", "drawn-2.png").replace("c.png", "drawn-3.png")
+    write_list("elsewhere.txt", ["a.png", "b.png"], other_names)
+    for options in ((), ("--labels-only",)):
+        fine = check(spec, *options, status=0)
+        assert fine["overlaps"] == [] and fine["errors"] == 0, fine
+        train, calibration, _ = fine["parts"]
+        assert train["listed_only"] and train["samples"] == 2 and calibration["within"] == "train" and not calibration["listed_only"]
+    write_list("elsewhere.txt", ["a.png", "c.png"], other_names)  # a test picture, under another name, was trained on
+    for options in ((), ("--labels-only",)):
+        result = check(spec, *options, status=1)
+        assert result["finding_counts"] == {"parts-overlap": 1, **({"empty-class": 2} if "empty-class" in result["finding_counts"] else {})}
+        assert result["overlaps"][0]["first"] == {"part": "train", "path": "drawn-3.png"}, result["overlaps"]
+    write_list("elsewhere.txt", ["b.png"], other_names)
+    assert check(spec, status=1)["finding_counts"]["not-within"] == 1
+    write_list("elsewhere.txt", ["a.png", "b.png"], other_names)
+    write_spec("")  # nobody said that calibration is some of train
+    assert check(spec, status=1)["finding_counts"]["parts-overlap"] == 1
+    for within in ("calibration", "nothing"):
+        write_spec(f", within: {within}")
+        done = subprocess.run([requal, "data", "check", spec], capture_output=True, text=True)
+        assert done.returncode == 2 and "is no other part" in done.stderr, done.stderr
 
 
 def classification(set_folder, pictures_folder):
@@ -280,5 +333,6 @@ def classification(set_folder, pictures_folder):
 pictures()
 specs()
 data_sets()
+bounded_memory()
 shutil.rmtree(folder)
 print("every odd picture, spec and data set was refused or reported in words")

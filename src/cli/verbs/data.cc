@@ -47,8 +47,15 @@ std::string text_of_check(const Json& document) {
     std::string text;
     for (const Json& part : document.at("parts").as_array()) {
         text += "part " + printable(part.at("name").as_string()) + ": " +
-                std::to_string(part.at("samples").as_integer()) + " samples, " +
-                std::to_string(part.at("objects").as_integer()) + " objects\n";
+                std::to_string(part.at("samples").as_integer()) + " samples, ";
+        if (part.at("listed_only").as_boolean()) {
+            text += "known by their digests\n";
+            continue;
+        }
+        text += std::to_string(part.at("objects").as_integer()) + " objects" +
+                (part.has("within") ? "; some of part " + printable(part.at("within").as_string())
+                                    : std::string()) +
+                "\n";
         std::vector<std::vector<std::string>> rows = {
             {"  class", counts_text(part.at("by_class"))}};
         if (part.at("objects").as_integer() > 0) {

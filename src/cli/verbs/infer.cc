@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "data/draw.h"
+#include "data/labelled_inputs.h"
 #include "measure/numerics/output_summary.h"
 #include "measure/numerics/output_writer.h"
 #include "measure/predict.h"
@@ -35,11 +36,58 @@ std::string number_text(const Json& value) {
     return value.is_null() ? "-" : readable(value.as_number(), 5);
 }
 
-/// What --preprocess and --decode ask for; nothing without them.
+/// What --decode asks for; nothing without it.
+std::optional<data::DecoderSpec> decoder_of(const Arguments& arguments) {
+    for (const char* option : {"--predictions", "--draw"}) {
+        if (arguments.given(option) && !arguments.given("--decode")) {
+            throw Error(ErrorKind::usage, "needs --decode", option, "give --decode SPEC");
+        }
+    }
+    const auto path = arguments.optional_text("--decode");
+    if (!path) {
+        return std::nullopt;
+    }
+    if (!arguments.given("--predictions") && !arguments.given("--draw")) {
+        throw Error(ErrorKind::usage, "gives results that go nowhere", "--decode",
+                    "give --predictions FILE or --draw DIR");
+    }
+    return data::read_decoder(*path);
+}
+
+/// Arrays with labels, and what --decode makes of their outputs.
+struct ArrayRequest {
+    std::optional<data::DataPart> part;
+    std::optional<data::DecoderSpec> decoder;
+
+    /// As the results name sample `index`.
+    std::int64_t id_of(std::uint64_t index) const {
+        return part ? part->samples.at(index).id : static_cast<std::int64_t>(index) + 1;
+    }
+};
+
+ArrayRequest array_request(const Arguments& arguments) {
+    ArrayRequest request;
+    request.decoder = decoder_of(arguments);
+    if (request.decoder && request.decoder->form != data::DecoderSpec::Form::classification) {
+        throw Error(ErrorKind::usage, "gives boxes, which lie in a picture", "--decode",
+                    "give pictures with --preprocess SPEC, or a decoder of kind classification");
+    }
+    const auto inputs = arguments.optional_text("--inputs");
+    const auto part = arguments.optional_text("--part");
+    if (inputs && data::may_be_labelled_arrays(*inputs)) {
+        request.part = data::load_part(data::read_dataset_spec(*inputs), part.value_or(""));
+    } else if (part) {
+        throw Error(ErrorKind::usage, "is for data sets", "--part",
+                    "give --inputs with a dataset spec");
+    }
+    return request;
+}
+
+/// What --preprocess asks for; nothing without it.
 std::optional<measure::PredictRequest> picture_request(const Arguments& arguments,
                                                        const Common& common) {
     if (!arguments.given("--preprocess")) {
-        for (const char* option : {"--decode", "--part", "--images", "--predictions", "--draw"}) {
+        for (const char* option : {"--images", "--draw"}) {
             if (arguments.given(option)) {
                 throw Error(ErrorKind::usage, "is for pictures, which need --preprocess", option,
                             "give --preprocess SPEC");
@@ -51,21 +99,9 @@ std::optional<measure::PredictRequest> picture_request(const Arguments& argument
         throw Error(ErrorKind::usage, "needs --inputs with pictures", "--preprocess",
                     "give a picture, a folder of pictures, COCO JSON or a dataset spec");
     }
-    for (const char* option : {"--predictions", "--draw"}) {
-        if (arguments.given(option) && !arguments.given("--decode")) {
-            throw Error(ErrorKind::usage, "needs --decode", option, "give --decode SPEC");
-        }
-    }
-    if (arguments.given("--decode") && !arguments.given("--predictions") &&
-        !arguments.given("--draw")) {
-        throw Error(ErrorKind::usage, "gives results that go nowhere", "--decode",
-                    "give --predictions FILE or --draw DIR");
-    }
     measure::PredictRequest request;
     request.preprocess = data::read_preprocess(arguments.text("--preprocess"));
-    if (const auto decoder = arguments.optional_text("--decode")) {
-        request.decoder = data::read_decoder(*decoder);
-    }
+    request.decoder = decoder_of(arguments);
     request.threads = common.jobs > 0 ? static_cast<unsigned>(common.jobs)
                                       : std::max(1U, std::thread::hardware_concurrency());
     const std::string inputs = arguments.text("--inputs");
@@ -85,8 +121,8 @@ std::optional<measure::PredictRequest> picture_request(const Arguments& argument
 /// Where decoded results go.
 class ResultsSink {
 public:
-    ResultsSink(const Arguments& arguments, const measure::PredictRequest& request)
-        : rules_(request.preprocess.rules), folder_(arguments.optional_text("--draw")) {
+    ResultsSink(const Arguments& arguments, data::PictureRules rules)
+        : rules_(rules), folder_(arguments.optional_text("--draw")) {
         path_ = arguments.optional_text("--predictions");
         if (path_) {
             writer_.emplace(*path_);
@@ -95,12 +131,14 @@ public:
             make_folders(*folder_);
         }
     }
-    void add(const measure::PredictedPicture& picture) {
+    void add(std::int64_t id, const data::Predictions& predictions) {
         if (writer_) {
-            writer_->add(picture.sample.id, picture.predictions);
+            writer_->add(id, predictions);
         }
-        count_ += picture.predictions.detections.size() + picture.predictions.classes.size();
-        dropped_ += picture.predictions.dropped_not_finite;
+        count_ += predictions.detections.size() + predictions.classes.size();
+        dropped_ += predictions.dropped_not_finite;
+    }
+    void draw(const measure::PredictedPicture& picture) const {
         if (folder_) {
             data::Picture drawn = data::read_picture(picture.sample.path, rules_);
             data::draw_detections(drawn, picture.predictions.detections);
@@ -141,6 +179,8 @@ Result run_infer(const Arguments& arguments, const Common& common) {
         throw Error(ErrorKind::usage, "no inputs are given", {},
                     "give --inputs PATH or --random N --seed S");
     }
+    const ArrayRequest arrays = pictures ? ArrayRequest{} : array_request(arguments);
+    const std::optional<data::DecoderSpec>& decoder = pictures ? pictures->decoder : arrays.decoder;
     measure::RunOptions options;
     options.answer_timeout_ns = timeout_ns(arguments);
     measure::SideOpener opener(
@@ -155,6 +195,10 @@ Result run_infer(const Arguments& arguments, const Common& common) {
     std::uint64_t samples = 0;
     Json inputs_description;
     std::optional<ResultsSink> sink;
+    if (decoder) {
+        sink.emplace(arguments, pictures ? pictures->preprocess.rules : data::PictureRules{});
+    }
+    Json times;
     const auto use = [&](const std::string& name, const NamedTensors& inputs,
                          const NamedTensors& outputs) {
         summary.add(outputs);
@@ -163,24 +207,32 @@ Result run_infer(const Arguments& arguments, const Common& common) {
         }
     };
     if (pictures) {
-        if (pictures->decoder) {
-            sink.emplace(arguments, *pictures);
-        }
-        measure::predict(*side, ports, *pictures, [&](const measure::PredictedPicture& picture) {
-            use(std::filesystem::path(picture.sample.name).stem().string(), picture.inputs,
-                picture.outputs);
-            if (sink) {
-                sink->add(picture);
-            }
-        });
+        const measure::PredictTimes spent = measure::predict(
+            *side, ports, *pictures, [&](const measure::PredictedPicture& picture) {
+                use(std::filesystem::path(picture.sample.name).stem().string(), picture.inputs,
+                    picture.outputs);
+                if (sink) {
+                    sink->add(picture.sample.id, picture.predictions);
+                    sink->draw(picture);
+                }
+            });
+        times = Json::object({{"prepare_ms", spent.prepare_ms},
+                              {"run_ms", spent.run_ms},
+                              {"wall_ms", spent.wall_ms},
+                              {"threads", static_cast<std::uint64_t>(pictures->threads)}});
         samples = pictures->samples.size();
         inputs_description = measure::describe_pictures(*pictures);
     } else {
-        const auto inputs = data::open_inputs(request, ports);
+        const auto inputs = arrays.part ? data::labelled_inputs(*arrays.part, ports)
+                                        : data::open_inputs(request, ports);
         Progress progress("infer", inputs->size());
         for (std::uint64_t i = 0; i < inputs->size(); ++i) {
             const NamedTensors sample = inputs->sample(i);
-            use(inputs->sample_name(i), sample, side->outputs(i, sample));
+            const NamedTensors outputs = side->outputs(i, sample);
+            use(inputs->sample_name(i), sample, outputs);
+            if (sink) {
+                sink->add(arrays.id_of(i), data::decode(outputs, *decoder, {}));
+            }
             throw_if_cancelled();
             progress.advance();
         }
@@ -200,8 +252,11 @@ Result run_infer(const Arguments& arguments, const Common& common) {
     }
     if (sink) {
         document["predictions"] = sink->commit();
-        document["predictions"]["decode"] = Json::object(
-            {{"path", pictures->decoder->path}, {"digest", pictures->decoder->digest.text()}});
+        document["predictions"]["decode"] =
+            Json::object({{"path", decoder->path}, {"digest", decoder->digest.text()}});
+    }
+    if (!times.is_null()) {
+        document["pictures"] = std::move(times);
     }
     const std::chrono::duration<double, std::milli> elapsed =
         std::chrono::steady_clock::now() - started;
