@@ -60,7 +60,15 @@ std::string sentence_name(std::string_view name) {
         {"parser", "the parser's release"},
         {"builder", "the builder's release"},
         {"configuration", "the build configuration"},
-        {"shape_profiles", "the input shape profiles"}};
+        {"shape_profiles", "the input shape profiles"},
+        {"validation_report", "validation report that comes with a regenerated engine"},
+        {"changes_included", "requested changes that regeneration includes"},
+        {"returns_unsupported", "how the finding 'unsupported' comes back"},
+        {"returns_model_change", "how the finding 'needs a model change' comes back"},
+        {"dependencies_reach", "how target-specific dependencies reach the destination"},
+        {"rights_to_modify", "who may modify the contents"},
+        {"rights_to_redistribute", "who may redistribute the contents"},
+        {"hand_off", "the physical hand-off"}};
     const auto found = names.find(name);
     return found == names.end() ? std::string(name) : found->second;
 }
@@ -235,6 +243,7 @@ Json regeneration_json(const Regeneration& regeneration) {
                         entry["state"] = "contradicted";
                 }
             }
+            entry["label"] = sentence_name(name);
             inputs[name] = std::move(entry);
         }
         for (const std::string_view name : regeneration_statements()) {
@@ -242,6 +251,7 @@ Json regeneration_json(const Regeneration& regeneration) {
             statements[name] = found == regeneration.statements.end()
                                    ? Json::object({{"state", "unstated"}})
                                    : Json::object({{"state", "stated"}, {"text", found->second}});
+            statements[name]["label"] = sentence_name(name);
         }
     }
     result["inputs"] = std::move(inputs);

@@ -19,7 +19,8 @@ std::vector<Json> offer_findings(const Request& request, const Offer& offer,
 /// "named", "unresolved" (inputs without a party) or "not offered".
 std::string_view responsibility_of(const Regeneration& regeneration);
 std::vector<std::string> missing_inputs(const Regeneration& regeneration);
-/// {"offered", "responsibility", "party", "inputs": {NAME: {"state", "identity"}}, "confirms", "statements": {NAME: {"state", "text"}}}.
+/// {"offered", "responsibility", "party", "inputs": {NAME: {"state", "label", "identity"}}, "confirms",
+/// "statements": {NAME: {"state", "label", "text"}}}; labels are for people.
 Json regeneration_json(const Regeneration& regeneration);
 
 /// {"operators", "numerics", "shapes", "workload"}: "evidence", "evidence of another" or "unanswered". None of them changes a status.

@@ -55,10 +55,9 @@ std::string matrix(const Json& document) {
     std::map<std::pair<std::string, std::string>, const Json*> cells;
     for (const Json& entry : document.at("targets").as_array())
         cells[{entry.at("id").as_string(), entry.at("offer").as_string()}] = &entry;
-    std::string html =
-        "<table>\n<caption>One status for each target and offer. Unaddressed is not incompatible: "
-        "nobody spoke of it.</caption>\n<thead><tr><th>Target</th><th>What it "
-        "is</th><th>Needed</th>";
+    std::string html = "<table>\n<caption>One status for each target and "
+                       "offer.</caption>\n<thead><tr><th>Target</th><th>What it "
+                       "is</th><th>Needed</th>";
     for (const Json& offer : document.at("offers").as_array())
         html += "<th>Offer " + text_of(offer.at("id")) + "</th>";
     html += "</tr></thead>\n<tbody>\n";
@@ -97,6 +96,37 @@ std::string details(const Json& document) {
     return html + "</tbody></table>\n";
 }
 
+/// In words; documents from before labels have the key alone.
+std::string label_of(const std::string& key, const Json& entry) {
+    return entry.get("label").is_string() ? text_of(entry.at("label")) : html_text(key);
+}
+
+/// What each status means, as a list below the matrix.
+std::string legend() {
+    return "<ul>\n"
+           "<li>documented: somebody who is named says that this artefact is for this target</li>\n"
+           "<li>covered-by-route: nobody says so, and a rule leads there; its conditions and price "
+           "stand below</li>\n"
+           "<li>excluded: a rule says that it does not run there</li>\n"
+           "<li>unaddressed: nobody spoke of it, which is not incompatible</li>\n"
+           "<li>contradicted: what is said of an artefact and its bytes disagree</li>\n</ul>\n";
+}
+
+/// The four questions stand apart from every status.
+std::string questions(const Json& document) {
+    std::string html = "<h2>Four questions that no status answers</h2>\n<table>\n<thead><tr><th>"
+                       "Target</th><th>Offer</th><th>Operators</th><th>Numerics</th><th>Shapes</th>"
+                       "<th>Workload</th></tr></thead>\n<tbody>\n";
+    for (const Json& entry : document.at("targets").as_array()) {
+        html += "<tr><th>" + text_of(entry.at("id")) + "</th><td>" + text_of(entry.at("offer")) +
+                "</td>";
+        for (const char* question : {"operators", "numerics", "shapes", "workload"})
+            html += "<td>" + text_of(entry.at("questions").at(question)) + "</td>";
+        html += "</tr>\n";
+    }
+    return html + "</tbody></table>\n";
+}
+
 std::string regeneration(const Json& offer) {
     const Json& state = offer.at("regeneration");
     std::string html = "<h3>Offer " + text_of(offer.at("id")) + "</h3>\n";
@@ -111,11 +141,12 @@ std::string regeneration(const Json& offer) {
         ".</p>\n<table>\n<thead><tr><th>Input or statement</th><th>State</th><th>What is "
         "said</th></tr></thead>\n<tbody>\n";
     for (const auto& [name, input] : state.at("inputs").as_object())
-        html += "<tr><th>" + html_text(name) + "</th><td>" + text_of(input.at("state")) +
+        html += "<tr><th>" + label_of(name, input) + "</th><td>" + text_of(input.at("state")) +
                 "</td><td>" + text_of(input.get("identity")) + "</td></tr>\n";
     for (const auto& [name, statement] : state.at("statements").as_object())
-        html += "<tr><th>" + html_text(name) + "</th><td>" + text_of(statement.at("state")) +
-                "</td><td>" + text_of(statement.get("text")) + "</td></tr>\n";
+        html += "<tr><th>" + label_of(name, statement) + "</th><td>" +
+                text_of(statement.at("state")) + "</td><td>" + text_of(statement.get("text")) +
+                "</td></tr>\n";
     return html + "</tbody></table>\n";
 }
 
@@ -181,7 +212,8 @@ std::string coverage_page(const Json& document) {
             text_of(document.at("rule_set").get("origin")) + ")";
     if (document.at("as_of").is_string())
         html += ", as of " + text_of(document.at("as_of"));
-    html += ".</p>\n" + matrix(document) + details(document) + "<h2>Findings</h2>\n";
+    html += ".</p>\n" + matrix(document) + legend() + details(document) + questions(document) +
+            "<h2>Findings</h2>\n";
     if (document.at("findings").size() == 0)
         html += "<p>None.</p>\n";
     else {

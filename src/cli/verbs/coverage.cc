@@ -2,6 +2,7 @@
 // rooms: compat evidence
 #include "compat/coverage.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/clock.h"
@@ -53,6 +54,78 @@ std::string matrix_text(const Json& document) {
                 cells.at({target.at("id").as_string(), offer.at("id").as_string()}));
     }
     return table_text(rows);
+}
+
+/// What the statuses mean, of those that occur.
+std::string legend_text(const Json& document) {
+    static const std::pair<const char*, const char*> meanings[] = {
+        {"documented", "somebody who is named says that this artefact is for this target"},
+        {"covered-by-route",
+         "nobody says so, and a rule leads there; what is to be shown and the price stand below"},
+        {"excluded", "a rule says that it does not run there"},
+        {"unaddressed", "nobody spoke of it, which is not incompatible"},
+        {"contradicted", "what is said of an artefact and its bytes disagree"}};
+    std::string text;
+    for (const auto& [status, meaning] : meanings)
+        for (const Json& offer : document.at("offers").as_array())
+            if (offer.at("counts").at(status).as_integer() > 0) {
+                text += "  " + std::string(status) + ": " + meaning + "\n";
+                break;
+            }
+    return text;
+}
+
+/// "operators unanswered, numerics evidence for 2 of 8 targets", of one offer.
+std::string questions_text(const Json& document, const std::string& offer) {
+    std::string text;
+    for (const char* question : {"operators", "numerics", "shapes", "workload"}) {
+        std::size_t targets = 0, answered = 0, of_another = 0;
+        for (const Json& entry : document.at("targets").as_array()) {
+            if (entry.at("offer").as_string() != offer)
+                continue;
+            const std::string& state = entry.at("questions").at(question).as_string();
+            ++targets;
+            answered += state == "evidence" ? 1 : 0;
+            of_another += state == "evidence of another" ? 1 : 0;
+        }
+        text += (text.empty() ? "" : ", ") + std::string(question) + " ";
+        text += answered == targets ? "evidence for all targets"
+                : answered > 0      ? "evidence for " + std::to_string(answered) + " of " +
+                                     std::to_string(targets) + " targets"
+                : of_another > 0 ? "evidence of another only"
+                                 : "unanswered";
+    }
+    return text;
+}
+
+/// The needed targets that no offer covers, 16 named at most.
+std::string not_covered(const Json& document) {
+    std::map<std::string, bool> covered;
+    for (const Json& entry : document.at("targets").as_array()) {
+        const std::string& status = entry.at("status").as_string();
+        covered[entry.at("id").as_string()] |=
+            status == "documented" || status == "covered-by-route";
+    }
+    std::string names;
+    std::size_t count = 0, needed = 0;
+    for (const Json& target : document.at("requested").as_array()) {
+        if (target.at("needs").as_string() == "not")
+            continue;
+        ++needed;
+        if (covered[target.at("id").as_string()])
+            continue;
+        if (++count <= 16)
+            names += (count > 1 ? ", " : "") + printable(target.at("id").as_string());
+    }
+    if (count > 16)
+        names += " and " + std::to_string(count - 16) + " more";
+    return std::to_string(count) + " of " + std::to_string(needed) +
+           " needed targets are covered by no offer: " + names;
+}
+
+std::string spaced(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
 }
 
 std::string entries_text(const Json& document) {
@@ -113,10 +186,11 @@ std::string regeneration_text(const Json& document) {
         std::map<std::string, std::string> by_state;
         for (const auto& [name, input] : state.at("inputs").as_object())
             by_state["inputs " + input.at("state").as_string()] +=
-                (by_state["inputs " + input.at("state").as_string()].empty() ? "" : ", ") + name;
+                (by_state["inputs " + input.at("state").as_string()].empty() ? "" : ", ") +
+                spaced(name);
         for (const auto& [name, statement] : state.at("statements").as_object())
             by_state[statement.at("state").as_string()] +=
-                (by_state[statement.at("state").as_string()].empty() ? "" : ", ") + name;
+                (by_state[statement.at("state").as_string()].empty() ? "" : ", ") + spaced(name);
         for (const auto& [label, names] : by_state)
             text += "  " + label + ": " + names + "\n";
         text += "  targets confirmed: " +
@@ -147,9 +221,13 @@ std::string transition_text(const Json& document) {
 }
 
 std::string coverage_text(const Json& document) {
-    std::string text = matrix_text(document) + "\n" + entries_text(document) + "\n" +
-                       findings_text(document) + regeneration_text(document) +
-                       transition_text(document);
+    std::string text = matrix_text(document) + legend_text(document) + "\n" +
+                       entries_text(document) + "\n" + findings_text(document) +
+                       regeneration_text(document) + transition_text(document);
+    text += "\nfour questions that no status answers:\n";
+    for (const Json& offer : document.at("offers").as_array())
+        text += "  offer " + printable(offer.at("id").as_string()) + ": " +
+                questions_text(document, offer.at("id").as_string()) + "\n";
     for (const Json& offer : document.at("offers").as_array()) {
         text += "\nask the supplier of offer " + printable(offer.at("id").as_string()) + ":\n";
         for (const Json& question : offer.at("ask").as_array())
@@ -165,9 +243,10 @@ std::string coverage_text(const Json& document) {
         text +=
             "rules past their review date: " + joined(document.at("rules_overdue"), ", ") + "\n";
     const std::string verdict = document.at("verdict").as_string();
-    text += verdict == "pass"   ? "all needed targets are covered\n"
-            : verdict == "fail" ? "a needed target is excluded or contradicted\n"
-                                : "a needed target is unaddressed\n";
+    text += verdict == "pass" ? "all needed targets are covered\n"
+            : verdict == "fail"
+                ? not_covered(document) + "; of these, some are excluded or contradicted\n"
+                : not_covered(document) + ", and nothing excludes them\n";
     return text;
 }
 
