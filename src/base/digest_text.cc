@@ -1,8 +1,11 @@
 // Digests as text, and of whole strings and files; the hashing itself is in
 // digest.cc.
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <vector>
 
 #include "base/digest.h"
@@ -13,11 +16,10 @@ namespace requal {
 
 std::string Digest::hex() const {
     constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * bytes.size());
-    for (const std::uint8_t byte : bytes) {
-        text += digits[byte >> 4];
-        text += digits[byte & 15];
+    std::string text(2 * bytes.size(), '0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        text[2 * i] = digits[bytes[i] >> 4];
+        text[2 * i + 1] = digits[bytes[i] & 15];
     }
     return text;
 }
@@ -61,7 +63,12 @@ Digest digest_of(std::string_view bytes) {
 
 Digest digest_of_file(const std::string& path) {
     const FileDescriptor file = open_regular_file(path);
-    std::vector<std::byte> block(std::size_t{1} << 20);
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0)
+        throw_errno(errno, "look at", path);
+    // Small files are many: no MiB of zeros for each.
+    std::vector<std::byte> block(static_cast<std::size_t>(
+        std::clamp<std::int64_t>(status.st_size, std::int64_t{4} << 10, std::int64_t{1} << 20)));
     Hasher hasher;
     while (true) {
         const ssize_t count = ::read(file.get(), block.data(), block.size());
