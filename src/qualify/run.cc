@@ -513,6 +513,7 @@ void Run::write() {
     record_.verdict = combined(record_.gates);
     record_.not_shown = limits_of(protocol_, record_);
     record_.ended = time_stamp(*request_.clock);
+    work_->make_room();
     const Json document = to_json(record_);
     write_file_atomically(folder_->path() + "/record.json", write_json(document));
     write_file_atomically(folder_->path() + "/report.html", evidence::render_report(document));

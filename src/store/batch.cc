@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "store/views.h"
 
 namespace requal::store {
 
@@ -41,6 +42,7 @@ struct Batch::Pending {
     std::uint64_t size_bytes = 0;
     std::string temporary;  ///< empty: its bytes are here already, or come with another item
     bool link = false;      ///< the temporary file stays where it is
+    bool repair = false;    ///< takes the place of a damaged blob
     ItemInfo info;
 };
 
@@ -55,24 +57,68 @@ Batch::Batch(Store& store) : store_(store) {
 
 Batch::~Batch() = default;
 
+void Batch::essential() {
+    essential_ = true;
+    if (!reserve_)
+        reserve_ = std::make_unique<ReserveUse>(store_.layout());
+}
+
+/// Anything but a result is put only where the space for results is held back as well.
+void Batch::keep_the_reserve() {
+    if (!essential_ && !std::exchange(reserve_held_, true))
+        hold_reserve(store_.layout(), quota().held_bytes());
+}
+
+const Quota& Batch::quota() {
+    if (!quota_) {
+        quota_ = store_.quota();
+        if (quota_->max_bytes > 0)
+            used_bytes_ = store_.index().blob_bytes();
+    }
+    return *quota_;
+}
+
+bool Batch::is_whole(const Digest& digest, std::uint64_t size_bytes, const std::string& same_as) {
+    if (whole_.contains(digest))
+        return true;
+    const std::string path = store_.layout().blob(digest);
+    const Status present = status_of(path);
+    if (present.kind == Kind::absent) {
+        quota();  // brings the index up, once
+        if (store_.known_index().blob_size(digest))
+            repairs_.emplace(digest, std::nullopt);
+        return false;
+    }
+    if (present.kind != Kind::file)
+        damaged("no regular file stands where a blob belongs", path);
+    const bool hashed = !same_as.empty() && status_of(same_as).inode == present.inode &&
+                        status_of(same_as).device == present.device;
+    const Digest found = hashed ? digest : digest_of_file(path);
+    if (found == digest && present.size_bytes == size_bytes) {
+        whole_.insert(digest);
+        return true;
+    }
+    repairs_.emplace(digest, found);
+    return false;
+}
+
 std::size_t Batch::size() const {
     return items_.size();
 }
 
 std::string Batch::staged_path() {
+    keep_the_reserve();
     if (!staging_)
         staging_ = std::make_unique<Staging>(store_.layout().tmp(), "put");
     return staging_->next_name();
 }
 
 void Batch::refuse_over_quota(std::uint64_t more_bytes) {
-    const Quota quota = store_.quota();
-    if (quota.max_bytes == 0)
+    const std::uint64_t max = quota().max_bytes;
+    if (max == 0)
         return;
-    const std::uint64_t limit =
-        essential_ ? quota.max_bytes
-                   : quota.max_bytes - std::min(quota.max_bytes, quota.reserve_bytes);
-    const std::uint64_t used = store_.index().blob_bytes();
+    const std::uint64_t limit = essential_ ? max : max - std::min(max, quota().reserve_bytes);
+    const std::uint64_t used = used_bytes_;
     if (used + fresh_bytes_ + more_bytes > limit)
         throw Error(
             ErrorKind::storage,
@@ -91,28 +137,30 @@ PutItem Batch::note(const Digest& digest, std::uint64_t size_bytes, const std::s
     for (const std::string& tag : info.tags)
         check_tag(tag);
     PutItem item{digest, size_bytes, false};
-    const Status present = status_of(store_.layout().blob(digest));
-    if (present.kind == Kind::link || present.kind == Kind::folder || present.kind == Kind::other)
-        damaged("no regular file stands where a blob belongs", store_.layout().blob(digest));
-    const bool here = present.kind == Kind::file && present.size_bytes == size_bytes;
-    const bool pending = fresh_.contains(digest);
-    item.fresh = !here && !pending && !temporary.empty();
-    if (item.fresh) {
-        refuse_over_quota(size_bytes);
+    bool take = false;
+    if (!temporary.empty() && !fresh_.contains(digest) &&
+        !is_whole(digest, size_bytes, link ? temporary : std::string())) {
+        take = true;
+        item.repaired = repairs_.contains(digest);
+        item.fresh = !item.repaired;
+    }
+    if (take) {
+        keep_the_reserve();
+        if (item.fresh)
+            refuse_over_quota(size_bytes);
         fresh_.emplace(digest, items_.size());
         fresh_bytes_ += size_bytes;
     } else if (!temporary.empty() && !link) {
         ::unlink(temporary.c_str());
     }
-    items_.push_back({digest, size_bytes, item.fresh ? temporary : std::string(), link, info});
+    items_.push_back(
+        {digest, size_bytes, take ? temporary : std::string(), link, item.repaired, info});
     return item;
 }
 
 PutItem Batch::add_bytes(std::string_view bytes, const ItemInfo& info) {
     const Digest digest = digest_of(bytes);
-    const Status present = status_of(store_.layout().blob(digest));
-    if (fresh_.contains(digest) ||
-        (present.kind == Kind::file && present.size_bytes == bytes.size()))
+    if (fresh_.contains(digest) || is_whole(digest, bytes.size(), {}))
         return note(digest, bytes.size(), {}, info, false);
     const std::string path = staged_path();
     FileDescriptor file = create_file(path);
@@ -173,6 +221,90 @@ void Batch::add_reference(const Digest& digest, const ItemInfo& info) {
     note(digest, size, {}, info, false);
 }
 
+/// Moves or links a flushed file to the place of its blob.
+void Batch::place(const Pending& item, std::set<std::string>& folders,
+                  std::vector<std::string>& placed) {
+    const Layout& layout = store_.layout();
+    const std::string target = layout.blob(item.digest);
+    const Status present = status_of(target);
+    if (!item.repair && present.kind == Kind::file && present.size_bytes == item.size_bytes)
+        return;  // another process was faster
+    const std::string folder = target.substr(0, target.find_last_of('/'));
+    if (folders.insert(folder).second && make_folder(folder))
+        folders.insert(layout.blobs());
+    if (item.link) {
+        // Where a damaged blob stands a second name is moved over it.
+        const std::string name = item.repair ? staged_path() : target;
+        if (::link(item.temporary.c_str(), name.c_str()) != 0)
+            fail(errno, "link a finished file to", name);
+        if (item.repair)
+            rename_file(name, target);
+    } else {
+        rename_file(item.temporary, target);
+    }
+    placed.push_back(target);
+}
+
+/// What the items say, and which blobs were repaired.
+std::vector<NewRecord> Batch::records_of_items() {
+    std::vector<NewRecord> records;
+    Json list = Json::array();
+    const auto flush_list = [&] {
+        if (list.size() > 0)
+            records.push_back({"put", Json::object({{"items", std::move(list)}})});
+        list = Json::array();
+    };
+    std::set<Digest> listed;
+    Index& index = store_.index();
+    for (const Pending& item : items_) {
+        const bool plain = item.info.name.empty() && item.info.tags.empty() &&
+                           item.info.files.empty() && item.info.summary.is_null() &&
+                           item.info.kind == "blob";
+        if (plain && (!listed.insert(item.digest).second || index.blob_size(item.digest)))
+            continue;  // said already
+        if (!item.info.name.empty() && index.blob_size(item.digest)) {
+            const auto present = index.find(item.info.name);
+            if (present && present->ledger == store_.ledger_id() &&
+                present->digest == item.digest && present->kind == item.info.kind &&
+                present->tags == item.info.tags && present->files == item.info.files)
+                continue;  // said already
+        }
+        Json entry = Json::object({{"digest", item.digest.text()},
+                                   {"size_bytes", item.size_bytes},
+                                   {"kind", item.info.kind}});
+        if (!item.info.name.empty())
+            entry["name"] = item.info.name;
+        if (!item.info.tags.empty())
+            entry["tags"] = text_array(item.info.tags);
+        for (const auto& [name, digest] : item.info.files)
+            entry["files"][name] = digest.text();
+        if (!item.info.summary.is_null())
+            entry["summary"] = item.info.summary;
+        list.push_back(std::move(entry));
+        if (list.size() >= items_per_record)
+            flush_list();
+    }
+    flush_list();
+    Json repaired = Json::array();
+    const auto flush_repaired = [&] {
+        if (repaired.size() > 0)
+            records.push_back({"repair", Json::object({{"blobs", std::move(repaired)}})});
+        repaired = Json::array();
+    };
+    for (const Pending& item : items_) {
+        if (!item.repair)
+            continue;
+        const std::optional<Digest>& found = repairs_.at(item.digest);
+        repaired.push_back(Json::object({{"digest", item.digest.text()},
+                                         {"size_bytes", item.size_bytes},
+                                         {"found", found ? Json(found->text()) : Json()}}));
+        if (repaired.size() >= items_per_record)
+            flush_repaired();
+    }
+    flush_repaired();
+    return records;
+}
+
 std::vector<Record> Batch::commit(const std::vector<NewRecord>& more) {
     const Layout& layout = store_.layout();
     std::vector<const Pending*> fresh;
@@ -192,22 +324,8 @@ std::vector<Record> Batch::commit(const std::vector<NewRecord>& more) {
     std::vector<std::string> placed;
     try {
         std::set<std::string> folders;
-        for (const Pending* item : fresh) {
-            const std::string target = layout.blob(item->digest);
-            const Status present = status_of(target);
-            if (present.kind == Kind::file && present.size_bytes == item->size_bytes)
-                continue;  // another process was faster
-            const std::string folder = target.substr(0, target.find_last_of('/'));
-            if (folders.insert(folder).second && make_folder(folder))
-                folders.insert(layout.blobs());
-            if (item->link) {
-                if (::link(item->temporary.c_str(), target.c_str()) != 0)
-                    fail(errno, "link a finished file to", target);
-            } else {
-                rename_file(item->temporary, target);
-            }
-            placed.push_back(target);
-        }
+        for (const Pending* item : fresh)
+            place(*item, folders, placed);
         if (folders.size() > single_flushes) {
             sync_file_system(layout.root);
         } else {
@@ -215,44 +333,7 @@ std::vector<Record> Batch::commit(const std::vector<NewRecord>& more) {
                 sync_folder(folder);
         }
 
-        std::vector<NewRecord> records;
-        Json list = Json::array();
-        const auto flush_list = [&] {
-            if (list.size() > 0)
-                records.push_back({"put", Json::object({{"items", std::move(list)}})});
-            list = Json::array();
-        };
-        std::set<Digest> listed;
-        Index& index = store_.index();
-        for (const Pending& item : items_) {
-            const bool plain = item.info.name.empty() && item.info.tags.empty() &&
-                               item.info.files.empty() && item.info.summary.is_null() &&
-                               item.info.kind == "blob";
-            if (plain && (!listed.insert(item.digest).second || index.blob_size(item.digest)))
-                continue;  // said already
-            if (!item.info.name.empty() && index.blob_size(item.digest)) {
-                const auto present = index.find(item.info.name);
-                if (present && present->ledger == store_.ledger_id() &&
-                    present->digest == item.digest && present->kind == item.info.kind &&
-                    present->tags == item.info.tags && present->files == item.info.files)
-                    continue;  // said already
-            }
-            Json entry = Json::object({{"digest", item.digest.text()},
-                                       {"size_bytes", item.size_bytes},
-                                       {"kind", item.info.kind}});
-            if (!item.info.name.empty())
-                entry["name"] = item.info.name;
-            if (!item.info.tags.empty())
-                entry["tags"] = text_array(item.info.tags);
-            for (const auto& [name, digest] : item.info.files)
-                entry["files"][name] = digest.text();
-            if (!item.info.summary.is_null())
-                entry["summary"] = item.info.summary;
-            list.push_back(std::move(entry));
-            if (list.size() >= items_per_record)
-                flush_list();
-        }
-        flush_list();
+        std::vector<NewRecord> records = records_of_items();
         records.insert(records.end(), more.begin(), more.end());
         if (!records.empty())
             made = writing.append(records);
@@ -275,8 +356,13 @@ std::vector<Record> Batch::commit(const std::vector<NewRecord>& more) {
         throw;
     }
     writing.finish();
+    // Folders of runs showed the damaged file; they are made again from the blob that is there now.
+    if (std::any_of(items_.begin(), items_.end(), [](const Pending& item) { return item.repair; }))
+        make_views(store_);
     items_.clear();
     fresh_.clear();
+    repairs_.clear();
+    quota_.reset();
     fresh_bytes_ = 0;
     return made;
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,8 @@ struct PutItem {
     Digest digest{};
     std::uint64_t size_bytes = 0;
     bool fresh = false;  ///< its bytes were not here before
+    bool repaired =
+        false;  ///< the blob that was here was damaged or missing; these bytes take its place
 };
 
 /// Nothing is in the store before commit(); a batch that is dropped leaves nothing behind.
@@ -46,7 +50,7 @@ public:
     std::size_t size() const;
     std::uint64_t fresh_bytes() const { return fresh_bytes_; }
     /// Results of work may use the quota's reserve.
-    void essential() { essential_ = true; }
+    void essential();
     /// Flushes, moves, and appends one group of records: those of the items, then `more`. Error(storage): then the store is as before.
     std::vector<Record> commit(const std::vector<NewRecord>& more = {});
 
@@ -56,6 +60,13 @@ private:
                  const ItemInfo& info, bool link);
     std::string staged_path();
     void refuse_over_quota(std::uint64_t more_bytes);
+    const Quota& quota();
+    void keep_the_reserve();
+    /// The blob is here with these bytes. One that is damaged is not, nor one that the ledger names and that is gone.
+    bool is_whole(const Digest& digest, std::uint64_t size_bytes, const std::string& same_as);
+    void place(const Pending& item, std::set<std::string>& folders,
+               std::vector<std::string>& placed);
+    std::vector<NewRecord> records_of_items();
 
     Store& store_;
     FileDescriptor shared_;
@@ -63,7 +74,14 @@ private:
     std::vector<Pending> items_;
     std::map<Digest, std::size_t> fresh_;
     std::uint64_t fresh_bytes_ = 0;
+    std::map<Digest, std::optional<Digest>>
+        repairs_;  ///< what was found in place of a blob, if anything
+    std::set<Digest> whole_;
+    std::unique_ptr<ReserveUse> reserve_;
     bool essential_ = false;
+    bool reserve_held_ = false;
+    std::optional<Quota> quota_;  ///< read once a batch
+    std::uint64_t used_bytes_ = 0;
 };
 
 /// Reads `from` to its end, hashing while writing to `to` (-1: only hashing). Memory: some MiB, whatever the size.

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "store/batch.h"
+#include "store/check_places.h"
 #include "store/files.h"
 #include "store/index.h"
 #include "store/layout.h"
@@ -48,7 +49,7 @@ public:
             blob_lock = guarded_lock(layout_.blob_lock(), false);
             lock = guarded_lock(layout_.lock(), true);
         }
-        check_places();
+        check_places(layout_, report_);
         Index expected(layout_.database(), Index::Open::memory, format_.ledger);
         check_ledgers(expected);
         check_index(expected);
@@ -94,31 +95,6 @@ private:
         if (status_of(layout_.format()).kind == Kind::absent)
             read_format(layout_);  // throws: no store, or one of form 0
         return guarded([&] { format_ = read_format(layout_); });
-    }
-
-    void check_places() {
-        for (const std::string& name : names_in(layout_.root)) {
-            const std::string path = layout_.root + "/" + name;
-            const Status status = status_of(path);
-            const bool is_folder =
-                name == "blobs" || name == "ledger" || name == "tmp" || name == "runs";
-            const bool is_file = name == "format" || name == "lock" || name == "lock-blobs" ||
-                                 name == "requal.db" || name == "requal.db.seal" ||
-                                 name == "requal.db-journal";
-            if (is_folder && status.kind != Kind::folder)
-                damage(path, status.kind == Kind::link
-                                 ? "a link stands where the store has a folder"
-                                 : "no folder");
-            else if (is_file && status.kind != Kind::file)
-                damage(path, status.kind == Kind::link ? "a link stands where the store has a file"
-                                                       : "no regular file");
-            else if (name.starts_with("lock") && is_file && status.size_bytes != 0)
-                damage(path, "a lock is empty, this one holds bytes");
-            else if (name.starts_with(".requal-"))
-                note(name + ": left by a process that was killed");
-            else if (!is_folder && !is_file)
-                note(name + ": not of the store");
-        }
     }
 
     void check_ledgers(Index& expected) {

@@ -126,7 +126,8 @@ private:
     std::string path_;
     std::string own_;
     sqlite3* database_ = nullptr;
-    std::unique_ptr<Statements> statements_;
+    Statements& statements() const;
+    mutable std::unique_ptr<Statements> statements_;
 };
 
 }  // namespace requal::store

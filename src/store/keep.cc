@@ -138,6 +138,7 @@ KeepPolicy parse_keep(const std::vector<std::string>& words) {
 GcReport collect_garbage(Store& store, const KeepPolicy& policy, bool dry_run) {
     const Layout& layout = store.layout();
     // Puts that have begun end first: they rely on what they found here.
+    const ReserveUse reserve(layout);
     const FileDescriptor alone = lock_file(layout.blob_lock(), true, "puts blobs into this store");
     Writing writing(store);
     Index& index = store.index();

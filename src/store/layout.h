@@ -22,6 +22,7 @@ struct Layout {
     std::string blob_lock() const { return root + "/lock-blobs"; }  ///< shared by puts, alone by gc
     std::string database() const { return root + "/requal.db"; }
     std::string seal() const { return root + "/requal.db.seal"; }
+    std::string reserve() const { return root + "/reserve"; }  ///< zeros that hold space back
     std::string blobs() const { return root + "/blobs/sha256"; }
     std::string ledgers() const { return root + "/ledger"; }
     std::string tmp() const { return root + "/tmp"; }

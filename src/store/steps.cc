@@ -30,13 +30,24 @@ StepResult result_of(const Json& outputs) {
     return result;
 }
 
+/// Held before it may be used; where there is no room for it work is tried all the same.
+const Layout& with_reserve(Store& store) {
+    try {
+        hold_reserve(store.layout(), store.quota().held_bytes());
+    } catch (const Error& error) {
+        log_detail(error.what());
+    }
+    return store.layout();
+}
+
 }  // namespace
 
 std::string inputs_digest(const Json& inputs) {
     return digest_of(write_json_compact(inputs)).text();
 }
 
-Work::Work(Store& store, WorkRequest request) : store_(store), request_(std::move(request)) {
+Work::Work(Store& store, WorkRequest request)
+    : store_(store), request_(std::move(request)), reserve_(with_reserve(store)) {
     check_word(request_.kind, "a kind of work");
     const Layout& layout = store.layout();
     make_folder(layout.tmp());
@@ -156,6 +167,7 @@ void Work::record_finished_step(const std::string& step, const std::string& inpu
                                                         {"blobs", digests_json(result.blobs)}})}});
     if (!from.empty())
         body["from"] = from;
+    make_room();
     batch.essential();
     batch.commit({{"step-finished", std::move(body)}});
 }
@@ -166,6 +178,7 @@ void Work::finish_step(const std::string& step, const Json& inputs, const StepRe
 }
 
 void Work::finish(const Json& result, Batch& batch) {
+    make_room();
     batch.essential();
     batch.commit({{"work-finished", Json::object({{"work", id_},
                                                   {"kind", request_.kind},

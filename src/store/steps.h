@@ -53,6 +53,8 @@ public:
     /// finished is noted as this work's, too.
     std::optional<StepResult> find(const std::string& step, const Json& inputs);
     void start_step(const std::string& step, const Json& inputs);
+    /// Before results are written: from here on they may use the space that is held back for them.
+    void make_room() { reserve_.look(); }
     /// One group of records: the batch's items and that the step is finished.
     void finish_step(const std::string& step, const Json& inputs, const StepResult& result,
                      Batch& batch);
@@ -67,6 +69,7 @@ private:
 
     Store& store_;
     WorkRequest request_;
+    ReserveUse reserve_;
     std::string lock_path_;
     FileDescriptor lock_;
     std::string id_;

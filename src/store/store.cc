@@ -330,6 +330,7 @@ Quota Store::quota() {
 }
 
 std::vector<Record> Store::append(const std::vector<NewRecord>& records) {
+    const ReserveUse reserve(layout_);
     Writing writing(*this);
     std::vector<Record> made = writing.append(records);
     writing.finish();
@@ -412,6 +413,7 @@ std::uint64_t rebuild(const std::string& folder) {
                 throw;
         }
     }
+    const ReserveUse reserve(layout);
     recover_ledger(layout, format.ledger);
     make_folder(layout.tmp());
     std::uint64_t records = 0;

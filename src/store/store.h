@@ -1,6 +1,7 @@
 // The store: blobs by digest, references to them, and the ledger that says how they came. Several processes at once are normal.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "store/index.h"
 #include "store/layout.h"
 #include "store/ledger.h"
+#include "store/reserve.h"
 
 namespace requal::store {
 
@@ -39,6 +41,8 @@ std::vector<std::string> lowers_from_environment();
 struct Quota {
     std::uint64_t max_bytes = 0;      ///< 0: none
     std::uint64_t reserve_bytes = 0;  ///< of it, kept for records and results of work
+    /// Of the disk, held back for the same: the reserve, and never less than the default.
+    std::uint64_t held_bytes() const { return std::max(reserve_bytes, default_reserve_bytes); }
 };
 
 class Store {
@@ -58,6 +62,9 @@ public:
 
     /// The index, brought up to what other processes wrote unless one of them is writing just now.
     Index& index();
+
+    /// The index as index() left it last, without looking at what others wrote since.
+    const Index& known_index() const { return substitute_ ? *substitute_ : *index_; }
 
     /// Path of a blob, here or in a store below; nullopt when it is in none. Only the size of the file is looked at.
     std::optional<std::string> find_blob(const Digest& digest);

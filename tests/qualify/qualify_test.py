@@ -467,6 +467,59 @@ def kill_9_at_random_moments_changes_nothing_in_the_end(folder):
     print(f"  {killed} were killed in the middle")
 
 
+@test
+def a_full_disk_does_not_keep_a_verdict_from_being_written(folder):
+    """The disk of the store is full to the last page when the run begins: it ends, passed or failed, from what is held back."""
+    if os.geteuid() != 0:
+        print("  skipped: needs root to mount a small tmpfs")
+        return
+    wrong = [{"kind": "drift", "in": "engine", "layer": "relu", "relative": 0.01}]
+    for name, wrongness, status in (("passed", [], 0), ("failed", wrong, 1)):
+        pathlib.Path(folder, name).mkdir()
+        case = Case(pathlib.Path(folder, name), wrongness)
+        mount = case.folder / "disk"
+        mount.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(mount)], capture_output=True, text=True)
+        if done.returncode != 0:
+            print("  skipped: cannot mount a tmpfs here: " + done.stderr.strip())
+            return
+        try:
+            case.store = mount / "s"
+            put = case.run(case.protocol, verb="store", protocol="put")
+            assert put.returncode == 0, put.stderr
+            filler = mount / "filler"
+
+            def fill():
+                with filler.open("ab", buffering=0) as stream:
+                    try:
+                        while True:
+                            stream.write(b"x" * 4096)
+                    except OSError:
+                        pass
+
+            fill()
+            more = case.run(case.model, verb="store", protocol="put")
+            assert more.returncode == 4, "the disk is not full"
+            _, record, _ = case.qualify(status)
+            assert record["verdict"] == ("pass" if status == 0 else "fail")
+            check = case.run(verb="store", protocol="check")
+            assert check.returncode == 0, check.stdout
+            # with nothing held back it ends with one line, and goes on once there is room
+            fill()
+            os.truncate(case.store / "reserve", 0)
+            fill()
+            result = case.run("--json")
+            assert result.returncode == 4 and len(result.stderr.splitlines()) >= 1, (result.returncode, result.stderr)
+            check = case.run(verb="store", protocol="check")
+            assert check.returncode == 0, check.stdout
+            filler.unlink()
+            case.qualify(status)
+            check = case.run(verb="store", protocol="check")
+            assert check.returncode == 0, check.stdout
+        finally:
+            subprocess.run(["umount", "-l", str(mount)], check=False)
+
+
 def steps_of(record):
     return {step["name"]: step.get("reused", False) for step in record["steps"]}
 

@@ -1,4 +1,4 @@
-// store: blobs and references to them.
+// store put, get, list: blobs and references to them.
 // rooms: base store
 #include "store/store.h"
 
@@ -15,13 +15,10 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/store_arguments.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "store/batch.h"
-#include "store/check.h"
-#include "store/keep.h"
-#include "store/merge.h"
-#include "store/views.h"
 
 namespace requal::cli {
 
@@ -29,33 +26,6 @@ namespace {
 
 using store::Access;
 using store::Reference;
-
-store::StoreOptions options_for(Access access) {
-    store::StoreOptions options;
-    options.access = access;
-    options.lowers = store::lowers_from_environment();
-    return options;
-}
-
-Json reference_json(const Reference& reference) {
-    Json tags = Json::array();
-    for (const std::string& tag : reference.tags)
-        tags.push_back(tag);
-    Json files = Json::object();
-    for (const auto& [name, digest] : reference.files)
-        files[name] = digest.text();
-    return Json::object({{"name", reference.name},
-                         {"kind", reference.kind},
-                         {"tags", tags},
-                         {"files", files},
-                         {"digest", reference.digest.text()},
-                         {"size_bytes", reference.size_bytes},
-                         {"ledger", reference.ledger},
-                         {"seq", reference.seq},
-                         {"time", reference.time},
-                         {"current", reference.current},
-                         {"present", reference.present}});
-}
 
 // --- put ----------------------------------------------------------------------------------------------------------------------
 
@@ -121,11 +91,11 @@ Result run_put(const Arguments& arguments, const Common& common) {
             open_regular_file(path);
     }
 
-    store::Store here(common.store, options_for(Access::create));
+    store::Store here(common.store, store_options(Access::create));
     Result result;
     result.document = new_document("store-put", 1);
     Json items = Json::array();
-    std::uint64_t fresh = 0, fresh_bytes = 0, total_bytes = 0;
+    std::uint64_t fresh = 0, repaired = 0, fresh_bytes = 0, total_bytes = 0;
     Progress progress("put", paths.size());
     std::size_t next = 0;
     while (next < paths.size()) {
@@ -138,16 +108,21 @@ Result run_put(const Arguments& arguments, const Common& common) {
                                             ? batch.add_stream(STDIN_FILENO, "standard input", info)
                                             : batch.add_file(path, info);
             fresh += item.fresh ? 1 : 0;
+            repaired += item.repaired ? 1 : 0;
             fresh_bytes += item.fresh ? item.size_bytes : 0;
             total_bytes += item.size_bytes;
             if (common.json)
                 items.push_back(Json::object({{"digest", item.digest.text()},
                                               {"size_bytes", item.size_bytes},
                                               {"fresh", item.fresh},
+                                              {"repaired", item.repaired},
                                               {"source", path}}));
             else if (paths.size() <= 100)
                 result.text += item.digest.text() + "  " + printable(path) +
-                               (item.fresh ? "" : "  (was here)") + "\n";
+                               (item.fresh      ? ""
+                                : item.repaired ? "  (repaired: what was here was damaged)"
+                                                : "  (was here)") +
+                               "\n";
             progress.advance();
         }
         batch.commit();
@@ -156,17 +131,19 @@ Result run_put(const Arguments& arguments, const Common& common) {
     result.document["name"] = info.name.empty() ? Json() : Json(info.name);
     result.document["fresh"] = fresh;
     result.document["fresh_bytes"] = fresh_bytes;
+    result.document["repaired"] = repaired;
     result.document["total_bytes"] = total_bytes;
     if (paths.size() > 1)
         result.text += std::to_string(paths.size()) + " files, " + std::to_string(fresh) +
-                       " new, " + readable_bytes(fresh_bytes) + "\n";
+                       " new, " + readable_bytes(fresh_bytes) +
+                       (repaired > 0 ? ", " + std::to_string(repaired) + " repaired" : "") + "\n";
     return result;
 }
 
 // --- get ----------------------------------------------------------------------------------------------------------------------
 
 Result run_get(const Arguments& arguments, const Common& common) {
-    store::Store here(common.store, options_for(Access::read));
+    store::Store here(common.store, store_options(Access::read));
     const Reference reference = here.resolve(arguments.text("NAME"));
     const std::string path = here.blob_path(reference.digest);
     const FileDescriptor source = store::open_file(path);
@@ -200,7 +177,7 @@ Result run_get(const Arguments& arguments, const Common& common) {
 // --- list ---------------------------------------------------------------------------------------------------------------------
 
 Result run_list(const Arguments& arguments, const Common& common) {
-    store::Store here(common.store, options_for(Access::read));
+    store::Store here(common.store, store_options(Access::read));
     Result result;
     result.document = new_document("store-list", 1);
     if (arguments.flag("--blobs")) {
@@ -211,7 +188,8 @@ Result run_list(const Arguments& arguments, const Common& common) {
                     {{"digest", blob.digest.text()}, {"size_bytes", blob.size_bytes}}));
                 return;
             }
-            result.text += blob.digest.text();
+            result.text += "sha256:";
+            result.text += blob.digest.hex();
             result.text += "  ";
             result.text += std::to_string(blob.size_bytes);
             result.text += '\n';
@@ -255,185 +233,10 @@ Result run_list(const Arguments& arguments, const Common& common) {
     return result;
 }
 
-// --- care ---------------------------------------------------------------------------------------------------------------------
-
-Result run_rebuild(const Arguments&, const Common& common) {
-    const std::uint64_t records = store::rebuild(common.store);
-    store::Store here(common.store, options_for(Access::write));
-    const std::uint64_t views = store::make_views(here);
-    Result result;
-    result.document = new_document("store-rebuild", 1);
-    result.document["records"] = records;
-    result.document["blobs"] = here.index().blob_count();
-    result.document["runs_restored"] = views;
-    result.text = std::to_string(records) + " records read, " +
-                  std::to_string(here.index().blob_count()) + " blobs, " + std::to_string(views) +
-                  " folders of runs restored\n";
-    return result;
-}
-
-Result run_check(const Arguments& arguments, const Common& common) {
-    store::CheckOptions options;
-    if (common.jobs > 0)
-        options.threads = common.jobs;
-    options.blobs = !arguments.flag("--quick");
-    if (const auto path = arguments.optional_text("--checkpoint")) {
-        const Json document = parse_json(read_file(*path, 1 << 20), *path);
-        require_schema(document, "ledger-checkpoint", 1, *path);
-        document.at("ledger").as_string();
-        document.at("seq").as_integer();
-        parse_digest(document.at("digest").as_string());
-        options.checkpoint = document;
-    }
-    const store::CheckReport report = store::check_store(common.store, options);
-    Result result;
-    result.document = new_document("store-check", 1);
-    result.document["verdict"] = name_of(report.clean() ? Verdict::pass : Verdict::fail);
-    Json damages = Json::array(), notes = Json::array();
-    for (const store::Damage& damage : report.damages) {
-        damages.push_back(Json::object({{"path", damage.path}, {"what", damage.what}}));
-        result.text += (damages.size() == 1 ? "first damage: " : "damage: ") +
-                       printable(damage.path) + ": " + printable(damage.what) + "\n";
-    }
-    for (const std::string& note : report.notes) {
-        notes.push_back(note);
-        result.text += "note: " + printable(note) + "\n";
-    }
-    result.document["damages"] = damages;
-    result.document["notes"] = notes;
-    result.document["records"] = report.records;
-    result.document["blobs"] = report.blobs;
-    result.document["blob_bytes"] = report.blob_bytes;
-    result.document["references"] = report.references;
-    result.document["orphans"] = report.orphans;
-    result.text += std::to_string(report.records) + " records, " + std::to_string(report.blobs) +
-                   " blobs, " + readable_bytes(report.blob_bytes) + ": " +
-                   (report.clean() ? "clean"
-                                   : std::to_string(report.damages.size()) +
-                                         (report.damages.size() == 1 ? " damage" : " damages")) +
-                   "\n";
-    result.status = report.clean() ? ExitStatus::passed : ExitStatus::storage;
-    return result;
-}
-
-Result run_gc(const Arguments& arguments, const Common& common) {
-    const store::KeepPolicy policy = store::parse_keep(arguments.all("--keep"));
-    store::Store here(common.store, options_for(Access::write));
-    const store::GcReport report =
-        store::collect_garbage(here, policy, arguments.flag("--dry-run"));
-    Result result;
-    result.document = new_document("store-gc", 1);
-    Json removed = Json::array();
-    for (const store::BlobEntry& blob : report.removed)
-        removed.push_back(
-            Json::object({{"digest", blob.digest.text()}, {"size_bytes", blob.size_bytes}}));
-    result.document["dry_run"] = report.dry;
-    result.document["removed"] = removed;
-    result.document["removed_bytes"] = report.removed_bytes;
-    result.document["orphans"] = report.orphans;
-    result.document["kept"] = report.kept;
-    result.text = std::to_string(report.removed.size()) +
-                  (report.dry ? " blobs would be removed, " : " blobs removed, ") +
-                  readable_bytes(report.removed_bytes) + "; " + std::to_string(report.kept) +
-                  " kept\n";
-    return result;
-}
-
-Result run_upgrade(const Arguments&, const Common& common) {
-    const store::UpgradeReport report = store::upgrade(common.store);
-    Result result;
-    result.document = new_document("store-upgrade", 1);
-    result.document["from"] = report.from;
-    result.document["to"] = store::format_version;
-    result.document["runs"] = report.runs;
-    result.text = "form " + std::to_string(report.from) + " to " +
-                  std::to_string(store::format_version) + ", " + std::to_string(report.runs) +
-                  (report.runs == 1 ? " run taken in\n" : " runs taken in\n");
-    return result;
-}
-
-Result run_forget(const Arguments& arguments, const Common& common) {
-    store::Store here(common.store, options_for(Access::write));
-    const std::string name = arguments.text("NAME");
-    const auto reference = here.index().find(name);
-    if (!reference || reference->ledger != here.ledger_id())
-        throw Error(ErrorKind::input, "the store has nothing of this name", name,
-                    "see 'requal store list'");
-    if (reference->kind == "run")
-        throw Error(ErrorKind::input, "a run is evidence and is not forgotten by name", name,
-                    "see 'requal store gc --keep runs:N'");
-    here.append({{"forget", Json::object({{"name", name}})}});
-    Result result;
-    result.document = new_document("store-forget", 1);
-    result.document["reference"] = reference_json(*reference);
-    result.text = printable(name) +
-                  " is forgotten; its blob goes with the next gc unless something else needs it\n";
-    return result;
-}
-
-std::uint64_t size_argument(const Arguments& arguments, std::string_view name) {
-    const std::string text = arguments.text(name);
-    std::string digits = text;
-    std::uint64_t unit = 1;
-    for (const auto& [suffix, factor] : {std::pair{"KB", 1'000ULL},
-                                         {"MB", 1'000'000ULL},
-                                         {"GB", 1'000'000'000ULL},
-                                         {"TB", 1'000'000'000'000ULL}}) {
-        if (text.ends_with(suffix)) {
-            digits = text.substr(0, text.size() - 2);
-            unit = factor;
-        }
-    }
-    const auto value = parse_integer(digits);
-    if (!value || *value < 0 ||
-        static_cast<std::uint64_t>(*value) > 9'000'000'000'000'000'000ULL / unit)
-        throw Error(ErrorKind::usage, "no size: '" + text + "'", std::string(name),
-                    "write 20GB, 500MB or bytes; 0 for none");
-    return static_cast<std::uint64_t>(*value) * unit;
-}
-
-Result run_quota(const Arguments& arguments, const Common& common) {
-    const bool change = arguments.given("--max-bytes") || arguments.given("--reserve-bytes");
-    store::Store here(common.store, options_for(change ? Access::create : Access::read));
-    if (change) {
-        store::Quota quota = here.quota();
-        if (arguments.given("--max-bytes"))
-            quota.max_bytes = size_argument(arguments, "--max-bytes");
-        if (arguments.given("--reserve-bytes"))
-            quota.reserve_bytes = size_argument(arguments, "--reserve-bytes");
-        if (quota.max_bytes > 0 && quota.reserve_bytes >= quota.max_bytes)
-            throw Error(ErrorKind::usage, "the reserve takes all of it", "--reserve-bytes",
-                        "give less than --max-bytes");
-        here.append({{"settings", Json::object({{"max_bytes", quota.max_bytes},
-                                                {"reserve_bytes", quota.reserve_bytes}})}});
-    }
-    const store::Quota quota = here.quota();
-    const std::uint64_t used = here.index().blob_bytes();
-    Result result;
-    result.document = new_document("store-quota", 1);
-    result.document["max_bytes"] = quota.max_bytes;
-    result.document["reserve_bytes"] = quota.reserve_bytes;
-    result.document["used_bytes"] = used;
-    result.text = "used: " + readable_bytes(used) +
-                  "\nlimit: " + (quota.max_bytes == 0 ? "none" : readable_bytes(quota.max_bytes)) +
-                  "\nreserve: " + readable_bytes(quota.reserve_bytes) + "\n";
-    return result;
-}
-
-Verb verb_of(std::string_view name, std::string_view summary,
-             Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "store";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
-}
-
 }  // namespace
 
 std::vector<Verb> verbs_store() {
-    Verb put = verb_of("put", "puts files into the store, each once by its digest", run_put);
+    Verb put = store_verb("put", "puts files into the store, each once by its digest", run_put);
     put.description = "Reads each file once, hashing while writing. Files that are here already "
                       "take no place again. Many files are flushed as one "
                       "group. Without --name a file is found by its digest; a name that exists "
@@ -460,7 +263,7 @@ std::vector<Verb> verbs_store() {
                     "requal store put --recursive images/"};
 
     Verb get =
-        verb_of("get", "writes a blob of the store to a file or to standard output", run_get);
+        store_verb("get", "writes a blob of the store to a file or to standard output", run_get);
     get.description = "The bytes are checked against the digest before anything appears. With "
                       "--json and without --out only says where the "
                       "blob lies.";
@@ -473,7 +276,7 @@ std::vector<Verb> verbs_store() {
                     .value_name = "FILE"}};
     get.examples = {"requal store get ocr-detector --out model.onnx"};
 
-    Verb list = verb_of("list", "lists references, or all blobs", run_list);
+    Verb list = store_verb("list", "lists references, or all blobs", run_list);
     list.options = {
         {.name = "--name", .help = "only this name", .value_name = "NAME"},
         {.name = "--kind", .help = "only this kind", .value_name = "WORD"},
@@ -481,56 +284,7 @@ std::vector<Verb> verbs_store() {
         {.name = "--history", .kind = ValueKind::flag, .help = "also what a name meant earlier"},
         {.name = "--blobs", .kind = ValueKind::flag, .help = "all blobs, with or without a name"}};
     list.examples = {"requal store list --kind model", "requal store list --blobs"};
-
-    Verb rebuild =
-        verb_of("rebuild", "makes the index and the folders of runs again from ledgers and blobs",
-                run_rebuild);
-    Verb check = verb_of(
-        "check", "proves that no record and no blob was changed, removed or reordered", run_check);
-    check.description = "Reads every ledger from its first record, the index, every blob and the "
-                        "folders of runs, changes nothing, and names "
-                        "the first damage. Traces of killed processes are notes and no damage. "
-                        "Exit status 0 when clean, 4 when not.";
-    check.options = {
-        {.name = "--quick",
-         .kind = ValueKind::flag,
-         .help = "do not read the blobs, only see that they are there"},
-        {.name = "--checkpoint",
-         .kind = ValueKind::path,
-         .help = "a checkpoint kept elsewhere (ledger checkpoint): the ledger must hold it",
-         .value_name = "FILE"}};
-    check.examples = {"requal store check", "requal store check --checkpoint monday.json --json"};
-
-    Verb gc = verb_of("gc", "removes blobs that nothing kept needs", run_gc);
-    gc.description = "Policies, joined: names (all that has a name now; the default), baselines, "
-                     "runs:N (the newest N runs), days:N, tag:T. "
-                     "Whatever the policy, what a baseline, an open deviation or unfinished work "
-                     "needs stays. What is removed is recorded first.";
-    gc.options = {
-        {.name = "--keep", .help = "what to keep", .value_name = "POLICY", .repeated = true},
-        {.name = "--dry-run", .kind = ValueKind::flag, .help = "only say what would be removed"}};
-    gc.examples = {"requal store gc --keep names --keep runs:20",
-                   "requal store gc --keep baselines --dry-run"};
-
-    Verb upgrade =
-        verb_of("upgrade", "brings a store of an older form to the present one", run_upgrade);
-    upgrade.description = "A folder of runs without a ledger (form 0) gets one; runs that the "
-                          "ledger does not know are taken in.";
-    Verb forget =
-        verb_of("forget", "takes a name away; the next gc may remove its blob", run_forget);
-    forget.positionals = {{.name = "NAME", .help = "the name", .required = true}};
-    Verb quota = verb_of("quota", "shows or sets how much the store may hold", run_quota);
-    quota.description = "Puts end at the limit less the reserve; records and results of runs may "
-                        "use the reserve, so that a verdict can still "
-                        "be written.";
-    quota.options = {{.name = "--max-bytes",
-                      .help = "limit of all blobs together; 0 for none",
-                      .value_name = "SIZE"},
-                     {.name = "--reserve-bytes",
-                      .help = "part of it that is kept for results",
-                      .value_name = "SIZE"}};
-    quota.examples = {"requal store quota --max-bytes 20GB --reserve-bytes 500MB"};
-    return {put, get, list, check, rebuild, gc, forget, quota, upgrade};
+    return {put, get, list};
 }
 
 }  // namespace requal::cli
