@@ -39,7 +39,7 @@ struct Runnable {
 std::string toolchain_for(const std::string& path);
 
 /// Checks that the artefact exists (Error(input)) and chooses the toolchain when none was given (Error(usage) when it
-/// cannot be told from the bytes). `store:` names are Error(usage) until there is a store.
+/// cannot be told from the bytes). A `store:` name has been made a path by the caller (cli/stored.h); here it is Error(usage).
 Runnable resolve_runnable(toolchain::RunnableSpec spec, std::string remote = {});
 
 /// The same from the text of a command-line argument.

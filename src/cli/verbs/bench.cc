@@ -1,5 +1,5 @@
 // bench: latency and throughput of one runnable under stated conditions.
-// rooms: base tensor data measure toolchain machine
+// rooms: base tensor data measure toolchain machine store
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "machine/host.h"
@@ -123,7 +124,7 @@ std::string report_text(const Json& document) {
     return text;
 }
 
-Result run_bench(const Arguments& arguments, const Common&) {
+Result run_bench(const Arguments& arguments, const Common& common) {
     const auto started = std::chrono::steady_clock::now();
     data::InputRequest inputs_wanted = input_request(arguments);
     if (inputs_wanted.empty()) {
@@ -138,8 +139,9 @@ Result run_bench(const Arguments& arguments, const Common&) {
     const std::string remote = arguments.text("--on");
     measure::RunOptions options;
     options.answer_timeout_ns = timeout_ns(arguments);
-    measure::SideOpener opener(measure::resolve_runnable(arguments.text("RUNNABLE"), remote),
-                               options);
+    measure::SideOpener opener(
+        measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common), remote),
+        options);
     const std::unique_ptr<measure::RunningSide> side = opener.open_running();
     const auto inputs = data::open_inputs(inputs_wanted, measure::ports_of(side->loaded()));
 

@@ -1,5 +1,5 @@
 // build: an engine with its engine manifest.
-// rooms: base tensor graph toolchain machine build data
+// rooms: base tensor graph toolchain machine build data store
 #include <algorithm>
 #include <filesystem>
 
@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "build/engine_build.h"
 #include "cli/input_arguments.h"
+#include "cli/stored.h"
 #include "cli/verb.h"
 #include "data/inputs.h"
 #include "toolchain/client.h"
@@ -26,9 +27,9 @@ std::string output_path(const Arguments& arguments) {
     return arguments.text(short_form ? "-o" : "--output");
 }
 
-build::BuildRequest build_request(const Arguments& arguments) {
+build::BuildRequest build_request(const Arguments& arguments, const Common& common) {
     build::BuildRequest request;
-    request.model_path = arguments.text("MODEL");
+    request.model_path = stored_path(arguments.text("MODEL"), common);
     request.toolchain = arguments.text("--toolchain");
     request.output_path = output_path(arguments);
     request.remote = arguments.text("--on");
@@ -87,8 +88,8 @@ std::string report_text(const Json& document, const std::string& requested, bool
     return text + "verdict: " + verdict + "\n";
 }
 
-Result run_build(const Arguments& arguments, const Common&) {
-    const build::BuildRequest request = build_request(arguments);
+Result run_build(const Arguments& arguments, const Common& common) {
+    const build::BuildRequest request = build_request(arguments, common);
     const bool any_precision = arguments.flag("--allow-precision");
     const build::BuildResult built = build::build_engine(request);
     const Json& manifest = built.manifest;

@@ -1,5 +1,5 @@
 // compare: the outputs of two runnables on the same inputs.
-// rooms: base tensor data measure toolchain machine
+// rooms: base tensor data measure toolchain machine store
 #include <chrono>
 #include <cmath>
 
@@ -7,6 +7,7 @@
 #include "base/rules.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "measure/numerics/default_tolerance.h"
@@ -109,7 +110,8 @@ private:
 /// Both sides and the inputs, opened in the order that keeps memory low.
 class Sides {
 public:
-    Sides(const Arguments& arguments) : parallel_(arguments.flag("--parallel")) {
+    Sides(const Arguments& arguments, const Common& common)
+        : parallel_(arguments.flag("--parallel")) {
         const std::string both = arguments.text("--on");
         const auto remote = [&](std::string_view option) {
             if (!both.empty() && arguments.given(option)) {
@@ -119,10 +121,12 @@ public:
             return both.empty() ? arguments.text(option) : both;
         };
         reference_.emplace(
-            measure::resolve_runnable(arguments.text("REFERENCE"), remote("--on-ref")),
+            measure::resolve_runnable(stored_runnable(arguments.text("REFERENCE"), common),
+                                      remote("--on-ref")),
             run_options(arguments));
         candidate_.emplace(
-            measure::resolve_runnable(arguments.text("CANDIDATE"), remote("--on-cand")),
+            measure::resolve_runnable(stored_runnable(arguments.text("CANDIDATE"), common),
+                                      remote("--on-cand")),
             run_options(arguments));
     }
 
@@ -267,7 +271,7 @@ Result run_compare(const Arguments& arguments, const Common& common) {
     for (const std::string& text : arguments.all("--map")) {
         options.output_names.insert(name_pair(text));
     }
-    Sides sides(arguments);
+    Sides sides(arguments, common);
     std::optional<measure::OutputWriter> saved_reference, saved_candidate;
     if (const auto folder = arguments.optional_text("--save")) {
         saved_reference.emplace(*folder + "/reference", arguments.flag("--force"));

@@ -1,5 +1,5 @@
 // evaluate: task quality of one or two sets of predictions on a labelled set.
-// rooms: base tensor data measure toolchain machine measure_accuracy accuracy_gates
+// rooms: base tensor data measure toolchain machine measure_accuracy accuracy_gates store
 #include <future>
 #include <map>
 #include <thread>
@@ -11,6 +11,7 @@
 #include "base/rules.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "measure/accuracy/anomaly.h"
@@ -206,7 +207,7 @@ Evaluation run_anomaly(const Arguments& arguments, const Request& request) {
 }
 
 /// Runs the runnables that are given instead of prediction files; the reference goes first. `scratch` is used without --save.
-void run_runnables(const Arguments& arguments, Request& request,
+void run_runnables(const Arguments& arguments, const Common& common, Request& request,
                    std::optional<TemporaryFolder>& scratch) {
     const std::pair<const char*, std::optional<std::string>*> sides[] = {
         {"reference", &request.reference}, {"candidate", &request.candidate}};
@@ -218,7 +219,7 @@ void run_runnables(const Arguments& arguments, Request& request,
         measure::PredictionRequest run;
         run.part = arguments.text("--part");
         run.threads = static_cast<unsigned>(request.bootstrap.threads);
-        run.runnable = arguments.text(option);
+        run.runnable = runnable_text(stored_runnable(arguments.text(option), common));
         run.on = arguments.text("--on");
         run.annotations = request.annotations;
         run.images = arguments.text("--images");
@@ -401,7 +402,7 @@ Result run_evaluate(const Arguments& arguments, const Common& common) {
         request.slices.insert(request.slices.end(), gates->slices.begin(), gates->slices.end());
     }
     std::optional<TemporaryFolder> scratch;
-    run_runnables(arguments, request, scratch);
+    run_runnables(arguments, common, request, scratch);
     FileDigests digests;
     for (const auto& path :
          {std::optional(request.annotations), request.candidate, request.reference}) {

@@ -1,11 +1,12 @@
 // guard: may this engine be loaded on this machine?
-// rooms: compat machine toolchain
+// rooms: compat machine toolchain store
 #include "compat/guard.h"
 
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/stored.h"
 #include "cli/verb.h"
 #include "machine/gpus.h"
 #include "machine/host.h"
@@ -60,7 +61,7 @@ std::string runtime_version(const std::string& product, const Json& manifest) {
 
 Result run_guard(const Arguments& arguments, const Common& common) {
     const compat::RuleSet rules = compat::load_rules(common.rules);
-    const std::string path = arguments.text("ENGINE");
+    const std::string path = stored_path(arguments.text("ENGINE"), common);
     compat::GuardInput input;
     {
         const artifact::ByteSource source = artifact::ByteSource::open(path);
@@ -68,7 +69,9 @@ Result run_guard(const Arguments& arguments, const Common& common) {
             throw Error(ErrorKind::input, "the file is empty", path, "give the engine itself");
         input.artefact = artifact::recognise(source);
     }
-    std::string manifest_path = arguments.optional_text("--manifest").value_or("");
+    std::string manifest_path;
+    if (const auto given = arguments.optional_text("--manifest"))
+        manifest_path = stored_path(*given, common);
     if (manifest_path.empty() && file_exists(path + ".manifest.json"))
         manifest_path = path + ".manifest.json";
     if (!manifest_path.empty()) {

@@ -1,5 +1,5 @@
 // infer: runs inputs through one runnable and saves the outputs; pictures to detections.
-// rooms: base tensor data measure toolchain machine
+// rooms: base tensor data measure toolchain machine store
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "data/draw.h"
@@ -184,7 +185,9 @@ Result run_infer(const Arguments& arguments, const Common& common) {
     measure::RunOptions options;
     options.answer_timeout_ns = timeout_ns(arguments);
     measure::SideOpener opener(
-        measure::resolve_runnable(arguments.text("RUNNABLE"), arguments.text("--on")), options);
+        measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common),
+                                  arguments.text("--on")),
+        options);
     std::optional<measure::OutputWriter> writer;
     if (const auto folder = arguments.optional_text("--save")) {
         writer.emplace(*folder, arguments.flag("--force"));

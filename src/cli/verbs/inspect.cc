@@ -1,7 +1,8 @@
 // inspect: what an artefact is and what it records of itself.
-// rooms: artifact toolchain
+// rooms: artifact store toolchain
 #include "artifact/ask.h"
 #include "artifact/recognise.h"
+#include "cli/stored.h"
 #include "cli/verb.h"
 #include "toolchain/client.h"
 
@@ -16,9 +17,9 @@ artifact::Validity ask_validity(const std::string&) {
     return {Json(), "not asked: requal-runner-tensorrt-rtx does not answer this question yet"};
 }
 
-Result run_inspect(const Arguments& arguments, const Common&) {
+Result run_inspect(const Arguments& arguments, const Common& common) {
     Result result;
-    const std::string path = arguments.text("FILE");
+    const std::string path = stored_path(arguments.text("FILE"), common);
     result.document = artifact::inspect_document(path, !arguments.flag("--no-digest"));
     if (!arguments.flag("--no-ask"))
         artifact::ask_programs(result.document, path, std::int64_t{20} * 1'000'000'000,

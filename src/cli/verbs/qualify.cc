@@ -1,5 +1,5 @@
 // qualify: a protocol, run to its verdict.
-// rooms: base qualify
+// rooms: base qualify store toolchain
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "cli/stored.h"
 #include "cli/verb.h"
 #include "qualify/run.h"
 
@@ -39,7 +40,8 @@ Json gate_json(const qualify::Decision& decision) {
 Result run_qualify(const Arguments& arguments, const Common& common) {
     qualify::QualifyRequest request;
     request.protocol_path = arguments.text("PROTOCOL");
-    request.model_path = arguments.optional_text("--model").value_or("");
+    if (const auto model = arguments.optional_text("--model"))
+        request.model_path = stored_path(*model, common);
     request.store = common.store;
     request.rules = common.rules;
     request.command_line = common.command_line;
