@@ -4,7 +4,7 @@
     decode_letterbox.py build/release/tests/data_probe      (with Python of scripts/requirements/pictures.txt)
 
 Wanted: at least 1.0 times OpenCV's speed. Times are of the processor, a core's work for one picture: other work on the machine lengthens the wait
-and hardly the work. Last seen 2026-11-30 on a busy machine with 2 cores: 5.23, 2.82, 2.39 for the three sizes.
+and hardly the work. Last seen 2026-11-30 on a busy machine with 2 cores: 3.7 to 5.2, 2.5 to 2.8, 2.0 to 2.4 for the three sizes.
 """
 import os
 import statistics

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Decoding and inference side by side: the example's 420 pictures through `requal infer`, against the sum of its two halves in the same run.
+"""Decoding and inference side by side: pictures of the example through `requal infer`, against the sum of its two halves in the same run.
 
     side_by_side.py build/release/bin/requal
 
-Pictures are prepared by threads of their own while the runtime works, so the wall time must be below the sum of what preparing and
-running took. To give preparing some weight, the pictures are made four times as wide and high. Wanted: wall / (prepare + run) < 1.
+Pictures are prepared by a thread of its own while the runtime works, so the wall time must be below the sum of what preparing (processor time, so
+that waiting for a busy machine does not count) and running (wall time) took. To give preparing some weight, the pictures are made four times as wide and high. Wanted: wall / (prepare + run) < 1.
 """
 import json
 import os

@@ -49,7 +49,7 @@ struct PredictedPicture {
 
 /// Where the time went. Pictures are prepared beside the inference: `wall_ms` is less than the sum of the others where two cores are free.
 struct PredictTimes {
-    double prepare_ms = 0;  ///< reading, decoding, preprocessing; all threads together
+    double prepare_ms = 0;  ///< processor time of reading, decoding, preprocessing; all threads
     double run_ms = 0;      ///< in the runnable
     double wall_ms = 0;     ///< from the first to the last
 };

@@ -114,8 +114,10 @@ for name in ("test-0000.jpg", "test-0001.jpg"):
 with open(f"{folder}/bad/labels.json", "w") as file:
     json.dump({"images": [{"id": 1, "file_name": "nothing.jpg", "width": 400, "height": 300}], "annotations": [],
                "categories": [{"id": 1, "name": "bolt"}]}, file)
-for inputs, words in (("bad", "test-0001.jpg: the JPEG is damaged"), ("bad/labels.json", "nothing.jpg: cannot open")):
-    done = subprocess.run([sys.argv[1], "infer", f"{example}/parts.onnx", "--inputs", f"{folder}/{inputs}", "--preprocess",
+for inputs, words in ((f"{folder}/bad", "test-0001.jpg: the JPEG is damaged"), (f"{folder}/bad/labels.json", "nothing.jpg: cannot open"),
+                      (f"{example}/dataset.yaml", "its parts: train, validation, calibration, test"),
+                      (f"{example}/dataset.yaml --part train", "is a list of digests; its pictures are elsewhere")):
+    done = subprocess.run([sys.argv[1], "infer", f"{example}/parts.onnx", "--inputs", *inputs.split(" "), "--preprocess",
                            f"{example}/preprocess.yaml", "--decode", f"{example}/decoder.yaml", "--predictions", f"{folder}/none.json"],
                           capture_output=True, text=True)
     assert done.returncode == 2 and words in done.stderr and not os.path.exists(f"{folder}/none.json"), done.stderr
