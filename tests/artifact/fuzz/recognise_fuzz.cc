@@ -18,14 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!found)
             continue;
         claims += found->kind != "unknown" ? 1 : 0;
-        if (found->kind == "unknown" && found->problems.empty())
+        if (found->kind == "unknown" && found->problems().empty())
             std::abort();  // it knows nothing and does not say why it spoke
         for (const Json* part : {&found->recorded, &found->wrapper}) {
             const std::string text = write_json(*part);
             if (write_json(parse_json(text, "fuzz")) != text)
                 std::abort();
         }
-        for (const std::string& problem : found->problems)
+        for (const std::string& problem : found->problems())
             if (problem.size() > 2000)
                 std::abort();
     }
