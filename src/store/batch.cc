@@ -172,7 +172,7 @@ PutItem Batch::add_bytes(std::string_view bytes, const ItemInfo& info) {
 PutItem Batch::add_stream(int fd, const std::string& source, const ItemInfo& info) {
     const std::string path = staged_path();
     FileDescriptor file = create_file(path);
-    const Copied copied = copy_and_hash(fd, source, file.get(), path);
+    const Copied copied = copy_and_hash(fd, source, file.get(), path, true);
     close_written(file, path);
     return note(copied.digest, copied.size_bytes, path, info, false);
 }
@@ -191,7 +191,7 @@ PutItem Batch::add_file(const std::string& path, const ItemInfo& info) {
     // Says at once that the disk is too small; where it cannot, writing will.
     if (::fallocate(file.get(), 0, 0, static_cast<off_t>(size)) != 0 && errno == ENOSPC)
         fail(errno, "write", staged);
-    const Copied copied = copy_and_hash(source.get(), path, file.get(), staged);
+    const Copied copied = copy_and_hash(source.get(), path, file.get(), staged, true);
     if (copied.size_bytes < size &&
         ::ftruncate(file.get(), static_cast<off_t>(copied.size_bytes)) != 0)
         fail(errno, "write", staged);

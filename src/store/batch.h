@@ -84,11 +84,13 @@ private:
     std::uint64_t used_bytes_ = 0;
 };
 
-/// Reads `from` to its end, hashing while writing to `to` (-1: only hashing). Memory: some MiB, whatever the size.
+/// Reads `from` to its end, hashing while writing to `to` (-1: only hashing). Memory: 16 MiB, whatever the size. `own_file`: `to` is a new
+/// file that nobody else has open, which may be written past the page cache.
 struct Copied {
     Digest digest{};
     std::uint64_t size_bytes = 0;
 };
-Copied copy_and_hash(int from, const std::string& source, int to, const std::string& target);
+Copied copy_and_hash(int from, const std::string& source, int to, const std::string& target,
+                     bool own_file = false);
 
 }  // namespace requal::store
