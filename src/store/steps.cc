@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "store/views.h"
 
 namespace requal::store {
 
@@ -28,6 +29,14 @@ StepResult result_of(const Json& outputs) {
     for (const auto& [name, digest] : outputs.at("blobs").as_object())
         result.blobs.emplace(name, parse_digest(digest.as_string()));
     return result;
+}
+
+/// A process that was killed after its run had ended in the ledger left no folder of it; the lock of the work keeps others away.
+void make_view_of_killed(Store& store, const std::string& id) {
+    const auto run = store.index().find(id);
+    if (run && run->kind == "run" && run->ledger == store.ledger_id() && !run->files.empty() &&
+        status_of(store.layout().runs() + "/" + id).kind == Kind::absent)
+        make_view(store, *run);
 }
 
 /// Held before it may be used; where there is no room for it work is tried all the same.
@@ -80,6 +89,8 @@ Work::Work(Store& store, WorkRequest request)
         // The other one may have written just before it let go: read with the write lock held, not what was seen before.
         Writing(store).finish();
         const auto last = store.index().last_work(request_.kind, request_.key);
+        if (last && last->state == "finished")
+            make_view_of_killed(store, last->id);
         if (waited && last && last->state == "finished" &&
             (last->id == seen_open || last->seq >= seen_seq) &&
             last->body.at("identity") == Json(request_.identity)) {

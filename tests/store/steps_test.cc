@@ -61,6 +61,26 @@ struct Chain {
     }
 };
 
+TEST(StoreSteps, TheFolderOfARunWhoseProcessWasKilledAtTheVeryEndIsMadeByTheNextCall) {
+    const TemporaryFolder folder;
+    Store store(folder.path() + "/s", creating());
+    {
+        Work work(store, request("run-1"));
+        Batch batch(store);
+        ItemInfo run;
+        run.name = "run-1";
+        run.kind = "run";
+        run.files.emplace("record.json", batch.add_bytes("{}").digest);
+        batch.add_reference(run.files.at("record.json"), run);
+        work.finish(Json::object({{"verdict", "pass"}}), batch);  // and no make_view()
+    }
+    const std::string record = folder.path() + "/s/runs/run-1/record.json";
+    EXPECT_FALSE(file_exists(record));
+    const Work next(store, request("run-2"));
+    EXPECT_EQ(read_file(record), "{}");
+    EXPECT_TRUE(check_store(folder.path() + "/s").clean());
+}
+
 TEST(StoreSteps, ARepeatedCallGoesOn) {
     const TemporaryFolder folder;
     Store store(folder.path() + "/s", creating());
