@@ -54,31 +54,21 @@ simdjson::padded_string load(const std::string& path) {
     return text;
 }
 
-/// Where we are, for messages: "FILE: annotation 17" (records count from 0).
-struct Place {
-    const std::string& path;
-    std::string_view what;
-    std::uint64_t record = 0;
+using Place = RecordPlace;
+using Seen = SeenKeys;
 
-    std::string text() const {
-        return what.empty() ? path : path + ": " + std::string(what) + " " + std::to_string(record);
+[[noreturn]] void damaged(simdjson::error_code code, const Place& place) {
+    if (code == simdjson::UTF8_ERROR) {
+        place.fail("not UTF-8", "write the file as UTF-8");
     }
-    [[noreturn]] void fail(std::string message, std::string next = {}) const {
-        throw Error(ErrorKind::input, std::move(message), text(), std::move(next));
-    }
-    [[noreturn]] void damaged(simdjson::error_code code) const {
-        if (code == simdjson::UTF8_ERROR) {
-            fail("not UTF-8", "write the file as UTF-8");
-        }
-        fail(std::string("no whole JSON here (") + simdjson::error_message(code) + ")",
-             "the file may be cut short; write it again");
-    }
-};
+    place.fail(std::string("no whole JSON here (") + simdjson::error_message(code) + ")",
+               "the file may be cut short; write it again");
+}
 
 template <typename T>
 T take(simdjson::simdjson_result<T> result, const Place& place) {
     if (result.error() != simdjson::SUCCESS) {
-        place.damaged(result.error());
+        damaged(result.error(), place);
     }
     return std::move(result).value_unsafe();
 }
@@ -161,26 +151,6 @@ std::array<double, 4> box_of(sj::value value, const Place& place) {
     }
     return box;
 }
-
-/// Notes that a key of the record was seen; a second time is refused.
-class Seen {
-public:
-    void mark(unsigned bit, std::string_view key, const Place& place) {
-        if ((bits_ >> bit & 1U) != 0) {
-            place.fail("key '" + std::string(key) + "' stands twice");
-        }
-        bits_ |= 1U << bit;
-    }
-    bool has(unsigned bit) const { return (bits_ >> bit & 1U) != 0; }
-    void need(unsigned bit, std::string_view key, const Place& place) const {
-        if (!has(bit)) {
-            place.fail("key '" + std::string(key) + "' is missing");
-        }
-    }
-
-private:
-    unsigned bits_ = 0;
-};
 
 /// Calls `record(object, place)` for each object of an array.
 template <typename Record>

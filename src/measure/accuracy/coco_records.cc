@@ -46,8 +46,7 @@ public:
 private:
     [[noreturn]] void fail(const char* what, std::uint64_t record, std::string message,
                            std::string next) const {
-        throw Error(ErrorKind::input, std::move(message),
-                    path_ + ": " + what + " " + std::to_string(record), std::move(next));
+        RecordPlace{path_, what, record}.fail(std::move(message), std::move(next));
     }
 
     void arrange_images() {

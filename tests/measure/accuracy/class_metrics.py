@@ -313,9 +313,34 @@ def anomaly(program, folder):
     refused("picture 'p3' has no map", **{"maps/p3": None, "maps/other": maps["maps/p3"]})
 
 
+def memory(program, folder):
+    """Ten times as many pictures take hardly more memory: their counts are kept, never their pixels."""
+    def peak(task, count):
+        rng = np.random.default_rng(8)
+        pictures = {f"p{i}": rng.integers(0, 3, (512, 512)).astype(np.float32 if task == "anomaly" else np.uint8) for i in range(count)}
+        if task == "anomaly":
+            np.savez_compressed(folder / "truth.npz", **{f"masks/{n}": (m > 1).astype(np.uint8) for n, m in pictures.items()})
+            pictures = {f"maps/{n}": m for n, m in pictures.items()}
+        else:
+            np.savez_compressed(folder / "truth.npz", **pictures)
+        np.savez_compressed(folder / "side.npz", **pictures)
+        # a process that is started counts what its parent had: a small one starts it
+        starter = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
+                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+        done = subprocess.run([sys.executable, "-S", "-c", starter, program, "evaluate", "--task", task, "--annotations",
+                               folder / "truth.npz", "--predictions", folder / "side.npz", "--bootstrap", "0", "--json", "--no-progress"],
+                              capture_output=True, text=True, check=True)
+        return int(done.stdout) / 1024
+
+    for task in ("segmentation", "anomaly"):
+        few, many = peak(task, 6), peak(task, 60)
+        assert many < few + 8, f"{task}: {few:.0f} MB for 6 pictures, {many:.0f} MB for 60"
+        print(f"{task}: {few:.0f} MB for 6 pictures, {many:.0f} MB for 60")
+
+
 def main():
     program = sys.argv[1]
-    for check in (classification, segmentation, anomaly):
+    for check in (classification, segmentation, anomaly, memory):
         with tempfile.TemporaryDirectory() as temp:
             check(program, pathlib.Path(temp))
         print(f"{check.__name__}: ok")
