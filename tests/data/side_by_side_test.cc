@@ -15,7 +15,7 @@ data::Picture grey(std::uint8_t level) {
     data::Picture picture;
     picture.width = 8;
     picture.height = 6;
-    picture.rgb.assign(8 * 6 * 3, level);
+    picture.rgb.assign(std::size_t{8} * 6 * 3, level);
     return picture;
 }
 
