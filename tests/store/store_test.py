@@ -768,7 +768,7 @@ def an_error_at_every_call_of_put_leaves_a_good_store(folder):
         assert digests(store) == {sha(path) for path in [*files, big]}
         clean(store)
 
-    step = 1 if FULL else 9
+    step = 1 if FULL else 13
     for error in (5, 28, 0):  # EIO, ENOSPC, killed
         count, failed = for_each_call(folder, fresh_store(folder, files), ["put", files[1], files[2], big], finish, error, step=step)
         print(f"  errno {error}: {count} calls, {failed} failed")
@@ -789,7 +789,7 @@ def an_error_at_every_call_of_a_new_store_leaves_nothing_bad(folder):
         clean(store)
 
     for error in (5, 0):
-        for_each_call(folder, prepare, ["put", files[0]], finish, error, step=1 if FULL else 7)
+        for_each_call(folder, prepare, ["put", files[0]], finish, error, step=1 if FULL else 12)
 
 
 @test
@@ -807,8 +807,8 @@ def an_error_at_every_call_of_gc_and_rebuild_leaves_a_good_store(folder):
         clean(store)
 
     for error in (5, 0):
-        for_each_call(folder, prepare, ["gc"], finish, error, step=1 if FULL else 10)
-        for_each_call(folder, prepare, ["rebuild"], finish, error, step=1 if FULL else 14)
+        for_each_call(folder, prepare, ["gc"], finish, error, step=1 if FULL else 16)
+        for_each_call(folder, prepare, ["rebuild"], finish, error, step=1 if FULL else 22)
 
 
 @test
@@ -924,7 +924,7 @@ def a_full_disk_at_every_kind_of_write(folder):
     must_work = {"gc", "rebuild", "forget", "quota"}  # they write from what is held back
     ended = {}
     for name, (prepare, words) in writes.items():
-        for pages in range(0, 24) if FULL else (0, 2, 9):
+        for pages in range(0, 24) if FULL else (0, 9):
             with SmallDisk(folder) as disk:
                 store = disk.mount / "s"
                 prepare(store)
