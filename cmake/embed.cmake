@@ -1,4 +1,5 @@
-# Writes a C++ file that holds the files named in LIST (one absolute path a line), names relative to ROOT.
+# Writes a C++ file that holds the files named in LIST (one absolute path a line), names relative to ROOT. FUNCTION gives the files;
+# without it embedded_files() does, and embedded_digest() their digest.
 file(STRINGS "${LIST}" _paths)
 set(_entries "")
 set(_sums "")
@@ -22,7 +23,20 @@ else()
   set(_span "files")
   set(_array "constexpr EmbeddedFile files[] = {\n${_entries}};\n")
 endif()
-file(WRITE "${OUT}" "// Written by the build from the files below rules/. Do not edit.
+if(FUNCTION)
+  set(_rest "// declared here too
+std::span<const EmbeddedFile> ${FUNCTION}();
+std::span<const EmbeddedFile> ${FUNCTION}() { return ${_span}; }
+")
+else()
+  set(_rest "std::span<const EmbeddedFile> embedded_files() { return ${_span}; }
+
+// declared here too: the SHA-256 of what sha256sum prints for these files in this order
+std::string_view embedded_digest();
+std::string_view embedded_digest() { return \"${_digest}\"; }
+")
+endif()
+file(WRITE "${OUT}" "// Written by the build. Do not edit.
 #include \"base/embedded.h\"
 
 #include <span>
@@ -33,11 +47,6 @@ namespace requal {
 namespace {
 ${_array}}  // namespace
 
-std::span<const EmbeddedFile> embedded_files() { return ${_span}; }
-
-// declared here too: the SHA-256 of what sha256sum prints for these files in this order
-std::string_view embedded_digest();
-std::string_view embedded_digest() { return \"${_digest}\"; }
-
+${_rest}
 }  // namespace requal
 ")

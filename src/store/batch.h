@@ -84,13 +84,13 @@ private:
     std::uint64_t used_bytes_ = 0;
 };
 
-/// Reads `from` to its end, hashing while writing to `to` (-1: only hashing). Memory: 16 MiB, whatever the size. `own_file`: `to` is a new
-/// file that nobody else has open, which may be written past the page cache.
+/// Reads `from` to its end, or `limit_bytes` of it, hashing while writing to `to` (-1: only hashing). Memory: 16 MiB, whatever the
+/// size. `own_file`: `to` is a new file that nobody else has open, which may be written past the page cache.
 struct Copied {
     Digest digest{};
     std::uint64_t size_bytes = 0;
 };
 Copied copy_and_hash(int from, const std::string& source, int to, const std::string& target,
-                     bool own_file = false);
+                     bool own_file = false, std::uint64_t limit_bytes = UINT64_MAX);
 
 }  // namespace requal::store

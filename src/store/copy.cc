@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
@@ -181,15 +182,19 @@ private:
 }  // namespace
 
 Copied copy_and_hash(int from, const std::string& source, int to, const std::string& target,
-                     bool own_file) {
+                     bool own_file, std::uint64_t limit_bytes) {
     HashThread hashing;
     DirectWriter writer(to, target, own_file && to >= 0);
     (void)::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
     Copied copied;
     std::uint64_t started = 0;  // written back, or on its way
+    const off_t place = to >= 0 ? ::lseek(to, 0, SEEK_CUR) : 0;
+    const off_t base = place > 0 ? place : 0;
     while (true) {
         throw_if_cancelled();
-        const std::span<std::byte> block = hashing.free_block();
+        std::span<std::byte> block = hashing.free_block();
+        block = block.first(static_cast<std::size_t>(
+            std::min<std::uint64_t>(block.size(), limit_bytes - copied.size_bytes)));
         const std::size_t size = read_block(from, block, source);
         if (size == 0)
             break;
@@ -199,7 +204,7 @@ Copied copy_and_hash(int from, const std::string& source, int to, const std::str
             copied.size_bytes += size;
             if (!writer.is_direct() && copied.size_bytes - started >= writeback_bytes) {
                 // The disk begins now, not at the flush; a file system that cannot is none the worse.
-                (void)::sync_file_range(to, static_cast<off_t>(started),
+                (void)::sync_file_range(to, base + static_cast<off_t>(started),
                                         static_cast<off_t>(copied.size_bytes - started),
                                         SYNC_FILE_RANGE_WRITE);
                 started = copied.size_bytes;
