@@ -50,6 +50,11 @@ def emulator_for(architecture):
     return [emulator, "-L", str(sysroot)]
 
 
+def without_answers(text):
+    """requal asks other programs where there are some (trtexec, a runner); the station program starts none and says so by an empty list."""
+    return re.sub(rb'(?m)^  "asked": \[$.*?^  \],$', b'  "asked": [],', text, flags=re.DOTALL)
+
+
 def compare(requal, station, folder):
     """The same words give the same bytes and status."""
     for words in (
@@ -70,7 +75,7 @@ def compare(requal, station, folder):
         theirs = run([*station, *words], cwd=folder)
         what = f"{' '.join(map(str, station))} {' '.join(words)}"
         expect(theirs.returncode == ours.returncode, f"{what}: exit status {theirs.returncode}, requal's is {ours.returncode}")
-        expect(theirs.stdout == ours.stdout, f"{what}: prints\n{theirs.stdout.decode()}\nrequal prints\n{ours.stdout.decode()}")
+        expect(theirs.stdout == without_answers(ours.stdout), f"{what}: prints\n{theirs.stdout.decode()}\nrequal prints\n{ours.stdout.decode()}")
         errors = theirs.stderr.replace(b"requal-station:", b"requal:")
         expect(errors == ours.stderr, f"{what}: says {errors}, requal says {ours.stderr}")
     version = run([*station, "--version"]).stdout.decode()
