@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "measure/accuracy/classification.h"
 #include "measure/accuracy/detection.h"
@@ -237,6 +239,17 @@ std::vector<MeasuredPart> evaluate_parts(const Protocol& protocol, const Labelle
              {"notes", notes}});
         for (const char* side : {"reference", "candidate"}) {
             result.files.push_back(predictions_name(part.part, side));
+        }
+        // Whoever gets the evidence judges the predictions against these, byte by byte. (A folder of classes has no label file.)
+        if (!part.part.source.labels.empty()) {
+            const std::string labels = read_file(part.part.source.labels);
+            if (digest_of(labels) != part.part.labels_digest) {
+                throw Error(ErrorKind::undecidable, "the label file changed during the run",
+                            part.part.source.labels, "run it again");
+            }
+            result.labels =
+                "labels-" + result.part + fs::path(part.part.source.labels).extension().string();
+            write_file_atomically(folder + "/" + result.labels, labels);
         }
         measured.push_back(std::move(result));
     }

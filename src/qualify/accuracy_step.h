@@ -42,6 +42,8 @@ struct MeasuredPart {
     measure::Evaluation evaluation;
     Json document;                   ///< entry of the record's `accuracy`
     std::vector<std::string> files;  ///< predictions, in the run's folder
+    std::string
+        labels;  ///< name of the copy of the label file there; empty for a folder of classes
 };
 
 /// Predictions of one side on every part: FOLDER/predictions-PART-SIDE.json (.csv of a classifier).

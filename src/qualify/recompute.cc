@@ -1,6 +1,8 @@
 #include "qualify/recompute.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -168,6 +170,103 @@ Judged judge_latency(const Gate& gate, const Json& value, const evidence::FileOf
     return {again.verdict, {}};
 }
 
+double number_at(const Json& value, std::string_view key) {
+    return value.get(key).is_number() ? value.get(key).as_number()
+                                      : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// A number with its interval against a limit: what decide_accuracy() says of them.
+Verdict judge_number(double point, double low, double high, bool at_most, double limit,
+                     bool by_bound) {
+    const auto inside = [&](double value) { return at_most ? value <= limit : value >= limit; };
+    if (!std::isfinite(point))
+        return Verdict::undecidable;
+    if (!by_bound)
+        return inside(point) ? Verdict::pass : Verdict::fail;
+    if (!std::isfinite(low) || !std::isfinite(high))
+        return Verdict::undecidable;
+    if (inside(at_most ? high : low))
+        return Verdict::pass;
+    return inside(at_most ? low : high) ? Verdict::undecidable : Verdict::fail;
+}
+
+Verdict judge_accuracy_decision(const AccuracyGate& gate, const Json& value) {
+    const double point = number_at(value, "value");
+    const double low = number_at(value, "ci_low");
+    const double high = number_at(value, "ci_high");
+    if (count_at(value, "n") < gate.min_count)
+        return Verdict::undecidable;
+    if (gate.kind == AccuracyGateKind::no_collapse)
+        return combine(judge_number(point, low, high, false, gate.min_ap, gate.by_bound),
+                       judge_number(number_at(value, "retention"),
+                                    number_at(value, "retention_ci_low"),
+                                    number_at(value, "retention_ci_high"), false,
+                                    gate.min_retention, gate.by_bound));
+    const bool at_most =
+        gate.kind != AccuracyGateKind::min_retention && gate.kind != AccuracyGateKind::min_value;
+    return judge_number(point, low, high, at_most, gate.limit, gate.by_bound);
+}
+
+/// The entry of the record's `accuracy` for a part; nullptr when there is none.
+const Json* accuracy_of(const Json& record, const std::string& part) {
+    if (!record.get("accuracy").is_array())
+        return nullptr;
+    for (const Json& entry : record.at("accuracy").as_array()) {
+        if (entry.at("part").as_string() == part)
+            return &entry;
+    }
+    return nullptr;
+}
+
+/// How many slices a gate decides on, by the measured ones.
+std::size_t slices_meant(const AccuracyGate& gate, const Json& accuracy) {
+    if (gate.kind == AccuracyGateKind::no_collapse)
+        return gate.classes.size();
+    if (gate.slice_by.empty() || gate.slice_value != "*")
+        return 1;
+    const auto& slices = accuracy.at("slices").as_array();
+    return static_cast<std::size_t>(
+        std::count_if(slices.begin(), slices.end(),
+                      [&](const Json& slice) { return slice.get("by") == Json(gate.slice_by); }));
+}
+
+Judged judge_accuracy(const Protocol& protocol, const AccuracyCriterion& criterion,
+                      const Json& value, const Json& record) {
+    if (!value.has("decisions"))
+        return {Verdict::undecidable, {}};
+    Judged all{Verdict::pass, {}};
+    std::size_t expected = 0;
+    const auto& decisions = value.at("decisions").as_array();
+    for (const AccuracyGate& gate : criterion.gates) {
+        const Json* measured = accuracy_of(record, gate.part);
+        if (measured == nullptr)
+            return differs("part '" + printable(gate.part) + "' was not measured in this run");
+        expected += slices_meant(gate, *measured);
+        const bool whole = count_at(*measured, "samples") == protocol.accuracy.part(gate).samples;
+        const std::string wanted = write_json_compact(gate.criterion());
+        std::size_t met = 0;
+        for (const Json& decision : decisions) {
+            if (decision.at("id") != Json(gate.id) ||
+                write_json_compact(decision.at("criterion")) != wanted)
+                continue;
+            ++met;
+            const Verdict one =
+                whole ? judge_accuracy_decision(gate, decision.at("value")) : Verdict::undecidable;
+            if (name_of(one) != decision.at("verdict").as_string())
+                return differs(printable(decision.at("slice").as_string()) + " is said to be " +
+                               printable(decision.at("verdict").as_string()) + ", its values say " +
+                               std::string(name_of(one)));
+            all.verdict = combine(*all.verdict, one);
+        }
+        if (met == 0)
+            return differs("nothing was decided on '" + printable(gate.id) + "'");
+    }
+    if (decisions.size() != expected)
+        return differs(std::to_string(decisions.size()) + " decisions, the criterion asks for " +
+                       std::to_string(expected));
+    return all;
+}
+
 /// A failure of the toolchain stands in the steps; without one, a run that built and ran is no failure.
 Judged judge_engine(const Json& gate, const Json& record) {
     const Json& value = gate.at("value");
@@ -215,6 +314,9 @@ Judged judge(const Protocol& protocol, const Gate& wanted, const Json& gate, con
         return judge_repeatability(wanted, value);
     if (kind == "latency")
         return judge_latency(wanted, value, file);
+    if (kind == "accuracy")
+        return judge_accuracy(protocol, std::get<AccuracyCriterion>(wanted.criterion), value,
+                              record);
     return {std::nullopt, "gates of kind '" + printable(kind) + "' are not known here"};
 }
 
@@ -251,7 +353,7 @@ std::vector<RecomputedGate> recompute(const Json& record, const evidence::FileOf
                                          [&](const Gate& one) { return one.id == id; });
         if (wanted == protocol->gates.end()) {
             const bool known = kind == "parity" || kind == "finite" || kind == "repeatability" ||
-                               kind == "latency";
+                               kind == "latency" || kind == "accuracy";
             results.push_back({id, kind, known ? "differs" : "not recomputed",
                                known ? "the protocol has no such gate"
                                      : "a gate of kind '" + printable(kind) +

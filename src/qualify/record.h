@@ -27,7 +27,8 @@ struct Step {
 
 /// A file of the run folder, named in the record so that it can be checked.
 struct FileOfRun {
-    std::string role;  ///< "protocol", "engine", "engine-manifest", "latency-series", "predictions"
+    std::string
+        role;  ///< "protocol", "engine", "engine-manifest", "latency-series", "predictions", "labels"
     std::string name;  ///< relative to the run folder
     std::string digest;
     std::uint64_t size_bytes = 0;

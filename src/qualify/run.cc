@@ -455,6 +455,9 @@ void Run::measure_accuracy() {
         for (const std::string& name : part.files) {
             add_file("predictions", name);
         }
+        if (!part.labels.empty()) {
+            add_file("labels", part.labels);
+        }
     }
 }
 
