@@ -27,7 +27,7 @@ def main():
                 if kind is Envelope:
                     envelope.verify([key], 1)
                 else:
-                    envelope.verify_signature(key)
+                    envelope.verify_signature({**key.to_dict(), "keyid": key.keyid})
             except Exception as error:  # each library has its own
                 print(f"{kind.__module__}: {error}")
                 return 1
