@@ -43,6 +43,23 @@ struct Nvml {
     Result (*name)(Device, char*, unsigned) = nullptr;
     Result (*capability)(Device, int*, int*) = nullptr;
 
+    // not every driver has these
+    Result (*video_bios)(Device, char*, unsigned) = nullptr;
+    Result (*ecc)(Device, int*, int*) = nullptr;
+    Result (*mig)(Device, unsigned*, unsigned*) = nullptr;
+    Result (*persistence)(Device, int*) = nullptr;
+    Result (*power_limit)(Device, unsigned*) = nullptr;
+    Result (*clock_max)(Device, int, unsigned*) = nullptr;
+
+    void bind_optional(const Library& library) {
+        library.bind("nvmlDeviceGetVbiosVersion", video_bios);
+        library.bind("nvmlDeviceGetEccMode", ecc);
+        library.bind("nvmlDeviceGetMigMode", mig);
+        library.bind("nvmlDeviceGetPersistenceMode", persistence);
+        library.bind("nvmlDeviceGetPowerManagementLimit", power_limit);
+        library.bind("nvmlDeviceGetMaxClockInfo", clock_max);
+    }
+
     bool bind(const Library& library) {
         return library.bind("nvmlInit_v2", init) && library.bind("nvmlShutdown", shutdown) &&
                library.bind("nvmlSystemGetDriverVersion", driver_version) &&
@@ -57,6 +74,40 @@ Gpus failed(const std::string& what, Result code) {
     Gpus gpus;
     gpus.why_not = what + " (NVML code " + std::to_string(code) + ")";
     return gpus;
+}
+
+GpuSetup read_setup(const Nvml& nvml, Device device) {
+    constexpr Result not_supported = 3;  // NVML_ERROR_NOT_SUPPORTED: this GPU has no such thing
+    constexpr int graphics_clock = 0, memory_clock = 2;
+    GpuSetup setup;
+    const auto told = [&](const char* what, auto function, auto... parameters) {
+        if (function == nullptr) {
+            setup.unknown.push_back(std::string(what) + ": this driver has no function for it");
+            return false;
+        }
+        const Result code = function(device, parameters...);
+        if (code != 0 && code != not_supported)
+            setup.unknown.push_back(std::string(what) + ": NVML code " + std::to_string(code));
+        return code == 0;
+    };
+    std::array<char, text_bytes> text{};
+    if (told("video_bios", nvml.video_bios, text.data(), static_cast<unsigned>(text.size() - 1)))
+        setup.video_bios = text.data();
+    int now = 0, later = 0;
+    unsigned unsigned_now = 0, unsigned_later = 0;
+    if (told("ecc", nvml.ecc, &now, &later))
+        setup.ecc = now != 0;
+    if (told("mig", nvml.mig, &unsigned_now, &unsigned_later))
+        setup.mig = unsigned_now != 0;
+    if (told("persistence", nvml.persistence, &now))
+        setup.persistence = now != 0;
+    if (told("power_limit_mw", nvml.power_limit, &unsigned_now))
+        setup.power_limit_mw = unsigned_now;
+    if (told("graphics_clock_max_mhz", nvml.clock_max, graphics_clock, &unsigned_now))
+        setup.graphics_clock_max_mhz = unsigned_now;
+    if (told("memory_clock_max_mhz", nvml.clock_max, memory_clock, &unsigned_now))
+        setup.memory_clock_max_mhz = unsigned_now;
+    return setup;
 }
 
 Gpus read(const Nvml& nvml) {
@@ -84,6 +135,7 @@ Gpus read(const Nvml& nvml) {
         if (nvml.capability(device, &major, &minor) == 0 && major > 0 && minor >= 0)
             gpu.compute_capability = std::to_string(major) + "." + std::to_string(minor);
         gpus.list.push_back(std::move(gpu));
+        gpus.setup.push_back(read_setup(nvml, device));
     }
     return gpus;
 }
@@ -102,6 +154,7 @@ Gpus probe_gpus(const std::string& name) {
         gpus.why_not = name + " is no NVML of a driver that is known (a function is missing)";
         return gpus;
     }
+    nvml.bind_optional(library);
     if (const Result code = nvml.init(); code != 0)
         return failed("NVIDIA's driver does not answer", code);
     gpus = read(nvml);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "station/baseline.h"
 #include "station/diff_parts.h"
 #include "station/snapshot.h"
 
@@ -116,14 +117,14 @@ const std::vector<DifferenceClass>& difference_classes() {
 Side read_side(const std::string& path) {
     const std::string text = read_file(path, std::uint64_t{64} << 20U);
     Json document = parse_json(text, path, {.size_bytes = std::size_t{64} << 20U});
-    if (is_snapshot(document))
-        return {read_snapshot(text, path), path};
+    if (is_snapshot(document) || text_at(document, "schema").starts_with("baseline/"))
+        return {snapshot_of(std::move(document), path), path};
     if (text_at(document, "schema").starts_with("engine-manifest/")) {
         require_schema(document, "engine-manifest", 1, path);
         return {std::move(document), path};
     }
-    throw Error(ErrorKind::input, "neither a snapshot nor an engine manifest", path,
-                "give what 'requal snapshot' or 'requal build' wrote");
+    throw Error(ErrorKind::input, "neither a snapshot, a baseline nor an engine manifest", path,
+                "give what 'requal snapshot', 'requal baseline adopt' or 'requal build' wrote");
 }
 
 ExitStatus exit_status_of_diff(const Json& diff) {

@@ -364,15 +364,21 @@ void compare_lists(Differences& found) {
                                left.is_null() ? Json() : Json(text),
                                right.is_null() ? Json() : Json(text));
              });
-    const auto bus = [](const Json& item) { return text_at(item, "bus"); };
+    const auto bus = [](const Json& item) {
+        return text_at(item, "bus");
+    };  // empty on a machine whose driver files are hidden
     for_both(keyed(member(found.before(), "gpus"), bus), keyed(member(found.after(), "gpus"), bus),
              [&](const std::string& name, const Json& left, const Json& right) {
                  const std::string path = "gpus[" + name + "]";
                  for (const char* key : {"video_bios", "firmware"})
                      found.compare("firmware", path + "." + key, member(left, key),
                                    member(right, key));
-                 for (const char* key : {"model", "compute_capability", "mig", "ecc"})
+                 for (const char* key : {"model", "compute_capability"})
                      found.compare("other-model", path + "." + key, member(left, key),
+                                   member(right, key));
+                 for (const char* key : {"ecc", "mig", "persistence", "power_limit_mw",
+                                         "graphics_clock_max_mhz", "memory_clock_max_mhz"})
+                     found.compare("power-mode", path + "." + key, member(left, key),
                                    member(right, key));
              });
 }

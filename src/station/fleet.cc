@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "station/baseline.h"
 #include "station/diff.h"
 #include "station/snapshot.h"
 
@@ -34,8 +35,8 @@ std::string name_of_file(const std::string& path) {
 void read_station(Station& station) {
     station.name = name_of_file(station.file);
     try {
-        station.snapshot =
-            read_snapshot(read_file(station.file, std::uint64_t{64} << 20U), station.file);
+        station.snapshot = read_snapshot_or_baseline(
+            read_file(station.file, std::uint64_t{64} << 20U), station.file);
         station.state = station.snapshot.at("state_digest").as_string();
         station.taken = text_at(station.snapshot.get("taken"), "wall");
     } catch (const Error& error) {
@@ -219,7 +220,8 @@ ExitStatus exit_status_of_fleet(const Json& fleet) {
 }
 
 std::string fleet_text(const Json& fleet) {
-    std::string text = std::to_string(fleet.at("stations").as_integer()) + " stations in " +
+    std::string text = std::to_string(fleet.at("stations").as_integer()) +
+                       (fleet.at("stations").as_integer() == 1 ? " station in " : " stations in ") +
                        std::to_string(fleet.at("states").size()) +
                        (fleet.at("states").size() == 1 ? " state\n" : " states\n");
     for (const Json& state : fleet.at("states").as_array()) {

@@ -78,6 +78,28 @@ Json engine_entry(const Root& root, const std::string& path, const machine::Hash
     return entry;
 }
 
+/// How a GPU is set up, as far as the driver told.
+void add_setup(Json& gpu, const machine::GpuSetup& setup, const std::string& place,
+               Unknown& unknown) {
+    if (!setup.video_bios.empty())
+        gpu["video_bios"] = setup.video_bios;
+    for (const auto& [key, value] : {std::pair<const char*, std::optional<bool>>{"ecc", setup.ecc},
+                                     {"mig", setup.mig},
+                                     {"persistence", setup.persistence}})
+        if (value)
+            gpu[key] = *value;
+    for (const auto& [key, value] :
+         {std::pair<const char*, std::optional<unsigned>>{"power_limit_mw", setup.power_limit_mw},
+          {"graphics_clock_max_mhz", setup.graphics_clock_max_mhz},
+          {"memory_clock_max_mhz", setup.memory_clock_max_mhz}})
+        if (value)
+            gpu[key] = std::uint32_t{*value};
+    for (const std::string& line : setup.unknown) {
+        const std::size_t colon = line.find(": ");
+        unknown.add(place + line.substr(0, colon), line.substr(colon + 2));
+    }
+}
+
 /// What the driver told, beside what its files told.
 void add_gpus(Json& document, const SnapshotRequest& request, Unknown& unknown) {
     if (!request.gpus) {
@@ -94,8 +116,12 @@ void add_gpus(Json& document, const SnapshotRequest& request, Unknown& unknown) 
             if (!side_by_side && i >= list.size())
                 list.push_back(Json::object());
             Json& gpu = list.as_array()[i];
+            if (!gpu.has("bus"))  // its files are hidden, as in a container
+                gpu["bus"] = "number " + std::to_string(i);
             gpu["model"] = request.gpus->list[i].model;
             gpu["compute_capability"] = request.gpus->list[i].compute_capability;
+            if (i < request.gpus->setup.size())
+                add_setup(gpu, request.gpus->setup[i], "gpus[" + std::to_string(i) + "].", unknown);
         }
         if (list.size() > 0)
             document["gpus"] = std::move(list);
@@ -238,8 +264,7 @@ Json take_snapshot(const SnapshotRequest& request, const Clock& clock) {
     return document;
 }
 
-Json read_snapshot(const std::string& text, const std::string& source) {
-    Json document = parse_json(text, source, {.size_bytes = std::size_t{64} << 20U});
+Json checked_snapshot(Json document, const std::string& source) {
     require_schema(document, "snapshot", 1, source);
     const std::string said = text_at(document, "state_digest");
     if (said.empty())
@@ -250,6 +275,11 @@ Json read_snapshot(const std::string& text, const std::string& source) {
                     "it was altered: its state_digest is not that of its content", source,
                     "take a fresh snapshot, or fetch the original");
     return document;
+}
+
+Json read_snapshot(const std::string& text, const std::string& source) {
+    return checked_snapshot(parse_json(text, source, {.size_bytes = std::size_t{64} << 20U}),
+                            source);
 }
 
 std::string snapshot_text(const Json& snapshot) {

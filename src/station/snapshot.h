@@ -38,6 +38,9 @@ Digest state_digest(const Json& snapshot);
 /// Reads a snapshot. Error(input) for another schema; Error(storage) when its state_digest is not that of its content.
 Json read_snapshot(const std::string& text, const std::string& source);
 
+/// The same for a document that was read already.
+Json checked_snapshot(Json document, const std::string& source);
+
 /// For people.
 std::string snapshot_text(const Json& snapshot);
 

@@ -51,4 +51,24 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
     *minor = says("other") && device_index(device) == 1 ? 9 : 0;
     return 0;
 }
+int nvmlDeviceGetVbiosVersion(void*, char* text, unsigned size) {
+    std::strncpy(text, "92.00.A0.00.04", size);
+    return 0;
+}
+int nvmlDeviceGetEccMode(void*, int* now, int* later) {
+    *now = *later = 1;
+    return says("no-permission") ? 4 : 0;  // NVML_ERROR_NO_PERMISSION
+}
+int nvmlDeviceGetMigMode(void*, unsigned* now, unsigned* later) {
+    *now = *later = 0;
+    return says("other") ? 3 : 0;  // NVML_ERROR_NOT_SUPPORTED
+}
+int nvmlDeviceGetPowerManagementLimit(void*, unsigned* limit) {
+    *limit = 400000;
+    return 0;
+}
+int nvmlDeviceGetMaxClockInfo(void*, int type, unsigned* clock) {
+    *clock = type == 2 ? 1593 : 1410;
+    return 0;
+}
 }

@@ -27,6 +27,26 @@ TEST_F(Probe, each_gpu_with_its_name_and_compute_capability) {
     EXPECT_EQ(when("other").list, (std::vector<Gpu>{a100, {"NVIDIA L40S", "8.9"}}));
 }
 
+TEST_F(Probe, how_each_gpu_is_set_up) {
+    const Gpus found = when("");
+    ASSERT_EQ(found.setup.size(), 2U);
+    EXPECT_EQ(found.setup[0].video_bios, "92.00.A0.00.04");
+    EXPECT_EQ(found.setup[0].ecc, true);
+    EXPECT_EQ(found.setup[0].mig, false);
+    EXPECT_EQ(found.setup[0].power_limit_mw, 400000U);
+    EXPECT_EQ(found.setup[0].graphics_clock_max_mhz, 1410U);
+    EXPECT_EQ(found.setup[0].memory_clock_max_mhz, 1593U);
+    // a function that the driver lacks, a mode that the GPU lacks, and one that may not be read
+    EXPECT_EQ(found.setup[0].persistence, std::nullopt);
+    EXPECT_EQ(found.setup[0].unknown,
+              std::vector<std::string>{"persistence: this driver has no function for it"});
+    EXPECT_EQ(when("other").setup[0].mig, std::nullopt);
+    EXPECT_EQ(when("other").setup[0].unknown.size(), 1U);
+    const Gpus forbidden = when("no-permission");
+    EXPECT_EQ(forbidden.setup[0].ecc, std::nullopt);
+    EXPECT_EQ(forbidden.setup[0].unknown.front(), "ecc: NVML code 4");
+}
+
 TEST_F(Probe, no_gpu_is_known_to_be_none) {
     const Gpus found = when("none");
     EXPECT_EQ(found.why_not, "");

@@ -1,5 +1,5 @@
 // guard: may this engine be loaded on this machine?
-// rooms: compat machine toolchain store
+// rooms: station compat machine toolchain store
 #include "compat/guard.h"
 
 #include "base/clock.h"
@@ -10,6 +10,7 @@
 #include "cli/verb.h"
 #include "machine/gpus.h"
 #include "machine/host.h"
+#include "station/baseline.h"
 #include "toolchain/client.h"
 
 namespace requal::cli {
@@ -18,6 +19,15 @@ namespace {
 
 Json read_document(const std::string& path) {
     return parse_json(read_file(path, std::uint64_t{64} << 20U), path);
+}
+
+/// A snapshot, or the one inside a baseline.
+Json machine_document(const std::string& path) {
+    Json document = read_document(path);
+    if (document.is_object() && document.get("schema").is_string() &&
+        document.at("schema").as_string().starts_with("baseline/"))
+        return station::snapshot_of(std::move(document), path);
+    return document;
 }
 
 /// An error that does not say where is in `path`.
@@ -88,7 +98,7 @@ Result run_guard(const Arguments& arguments, const Common& common) {
     if (const auto snapshot = arguments.optional_text("--as-machine")) {
         machine = *snapshot;
         input.machine = placed(*snapshot, [&] {
-            return compat::machine_facts(read_document(*snapshot), product, rules.tables,
+            return compat::machine_facts(machine_document(*snapshot), product, rules.tables,
                                          *snapshot);
         });
     } else {

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cli/verb.h"
+#include "station/baseline.h"
 #include "station/snapshot.h"
 
 namespace requal::cli {
@@ -19,7 +20,7 @@ Result run_impact(const Arguments& arguments, const Common& common) {
     request.to = arguments.optional_text("--to").value_or("");
     for (const std::string& path : arguments.all("--from"))
         request.deployed.push_back(
-            station::read_snapshot(read_file(path, std::uint64_t{64} << 20U), path));
+            station::read_snapshot_or_baseline(read_file(path, std::uint64_t{64} << 20U), path));
     if (request.to.empty() != request.deployed.empty())
         throw Error(ErrorKind::usage, "a migration has a start and an end", "--from, --to",
                     "give both, or none");

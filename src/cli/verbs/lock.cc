@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/verb.h"
+#include "station/baseline.h"
 #include "station/snapshot.h"
 
 namespace requal::cli {
@@ -13,7 +14,7 @@ namespace requal::cli {
 namespace {
 
 Json read(const std::string& path) {
-    return station::read_snapshot(read_file(path, std::uint64_t{64} << 20U), path);
+    return station::read_snapshot_or_baseline(read_file(path, std::uint64_t{64} << 20U), path);
 }
 
 Result run_lock(const Arguments& arguments, const Common& common) {
