@@ -102,10 +102,10 @@ def five_runs_of_which_one_passes_show_all_five(folder):
     site.wrong([{"kind": "build_failure", "node": "relu", "message": "no"}])
     site.qualify(1)
     # killed in its latency series, then begun anew with other wrongness
-    site.wrong([{"kind": "slow", "from_run": 1, "extra_ms": 200}])
+    site.wrong([{"kind": "slow", "from_run": 1, "extra_ms": 60}])
     process = subprocess.Popen(site.command(site.protocol), env=site.environment(), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
-    time.sleep(1.5)
+    time.sleep(1.2)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     site.wrong([{"kind": "not_finite", "in": "engine", "output": "y", "element": 0, "value": "nan", "from_run": 1}])
