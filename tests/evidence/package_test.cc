@@ -229,12 +229,15 @@ TEST(Package, EveryByteOfASmallOneFlippedInTurnIsFound) {
     ASSERT_EQ(checked.verify(package).verdict(), Verdict::pass);
     const std::string good = read_file(package);
     const std::string path = checked.store.write("flipped.tar", good);
+    // Without keys, which would cost half of the time: every byte must be found by what it is, not by who signed it.
+    VerifyOptions options = checked.options();
+    options.public_keys.clear();
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     ASSERT_GE(fd, 0);
     for (std::size_t i = 0; i < good.size(); ++i) {
         const char changed = static_cast<char>(~good[i]);
         ASSERT_EQ(::pwrite(fd, &changed, 1, static_cast<off_t>(i)), 1);
-        ASSERT_EQ(checked.verify(path).verdict(), Verdict::fail) << "byte " << i;
+        ASSERT_EQ(verify_evidence(path, options).verdict(), Verdict::fail) << "byte " << i;
         ASSERT_EQ(::pwrite(fd, &good[i], 1, static_cast<off_t>(i)), 1);
     }
     ::close(fd);
