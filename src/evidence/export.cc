@@ -354,6 +354,41 @@ void attach_envelopes(const std::string& path, const std::vector<Envelope>& more
     });
 }
 
+void pack_layout(const std::string& folder, const std::string& output) {
+    const auto blob_path = [&](const Digest& digest) { return folder + "/" + blob_name(digest); };
+    const auto read_blob = [&](const Digest& digest, std::uint64_t limit) {
+        std::string text = read_file(blob_path(digest), limit);
+        if (digest_of(text) != digest)
+            throw Error(ErrorKind::storage, "its content no longer has its digest",
+                        blob_path(digest));
+        return text;
+    };
+    const std::string index_path = folder + "/index.json";
+    const Json index = parse_json(read_file(index_path, 1 << 20), index_path);
+    for (const Json& entry : index.at("manifests").as_array()) {
+        const Json manifest = parse_json(
+            read_blob(parse_digest(entry.at("digest").as_string()), oci_manifest_limit_bytes),
+            index_path);
+        if (!manifest.get("config").is_object() ||
+            manifest.at("config").get("mediaType") != Json(contents_media_type))
+            continue;
+        const Json contents =
+            parse_json(read_blob(parse_digest(manifest.at("config").at("digest").as_string()),
+                                 contents_limit_bytes),
+                       folder);
+        require_schema(contents, "evidence-package", 1, folder);
+        std::vector<std::string> envelopes;
+        for (const BlobOfPackage& envelope : envelopes_of(manifest, folder))
+            envelopes.push_back(read_blob(envelope.digest, envelope_limit_bytes));
+        write_package(output, contents, envelopes, contents_from(contents.at("contents"), folder),
+                      [&](const Digest& digest) {
+                          return Opened{open_regular_file(blob_path(digest)), blob_path(digest)};
+                      });
+        return;
+    }
+    throw Error(ErrorKind::input, "this image layout holds no evidence package", folder);
+}
+
 ProtocolSigned sign_protocol(store::Store& store, const std::string& name,
                              const std::string& protocol_path,
                              const std::map<std::string, std::string>& files, const Sign& sign) {

@@ -53,6 +53,10 @@ PackageHead read_head_of(const std::string& path);
 void attach_envelopes(const std::string& path, const std::vector<Envelope>& more,
                       const std::string& output);
 
+/// Makes the tar file again from an OCI image layout in a folder, as a registry's tools leave it: the same bytes as before the journey.
+/// Error(input) when it holds no evidence package, Error(storage) for a blob that was changed.
+void pack_layout(const std::string& folder, const std::string& output);
+
 /// Signs a protocol's file (and `files` beside it, such as its table of criteria) and puts that into the store's ledger: runs that
 /// begin after this record have a protocol that was signed before they measured anything. The statement names the ledger's last
 /// record, so that it holds for this ledger alone. Error(input|storage).

@@ -256,6 +256,8 @@ def skopeo_carries_it(folder):
         for member in tar.getmembers():
             if member.name.startswith("blobs/"):
                 assert (copied / member.name).read_bytes() == tar.extractfile(member).read(), member.name
+    site.requal("evidence", "pack", copied, "-o", folder / "again.tar", json_schema="evidence-pack-1")
+    assert (folder / "again.tar").read_bytes() == path.read_bytes()
 
 
 @test

@@ -1,7 +1,5 @@
-// evidence: packages of a protocol's runs: exported, signed, shown, verified.
+// evidence: packages of a protocol's runs: exported, shown, verified. Signing: evidence_sign.cc.
 // rooms: base store evidence qualify
-#include <unistd.h>
-
 #include <map>
 #include <memory>
 #include <string>
@@ -10,8 +8,8 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "base/yaml.h"
 #include "cli/fitted_table.h"
+#include "cli/signing.h"
 #include "cli/verb.h"
 #include "evidence/export.h"
 #include "evidence/verify.h"
@@ -24,60 +22,6 @@ namespace {
 
 using evidence::Envelope;
 using evidence::Subject;
-
-constexpr std::uint64_t document_limit_bytes = std::uint64_t{8} << 20;
-
-std::string output_of(const Arguments& arguments, bool required) {
-    const bool short_form = arguments.given("-o");
-    if (short_form && arguments.given("--output"))
-        throw Error(ErrorKind::usage, "-o is --output", "-o", "give one of the two");
-    if (!short_form && !arguments.given("--output")) {
-        if (required)
-            throw Error(ErrorKind::usage, "is required", "-o", "name the file to write");
-        return {};
-    }
-    return arguments.text(short_form ? "-o" : "--output");
-}
-
-std::string host_name() {
-    char name[256] = {};
-    if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0')
-        return "unnamed station";
-    return name;
-}
-
-bool is_person(const Arguments& arguments) {
-    return arguments.given("--name") || arguments.given("--role") || arguments.given("--meaning") ||
-           arguments.given("--reason");
-}
-
-/// Signs as the arguments say: a person with --name, --role, --meaning and --reason, else a machine.
-Envelope sign_as_told(const Arguments& arguments, const std::vector<Subject>& subjects) {
-    const evidence::PrivateKey key = evidence::PrivateKey::open(
-        arguments.text("--key"), arguments.optional_text("--passphrase-file").value_or(""));
-    if (is_person(arguments)) {
-        if (arguments.given("--machine"))
-            throw Error(ErrorKind::usage, "a machine's key can only say 'measured here'",
-                        "--machine", "leave out --name, --role, --meaning and --reason");
-        evidence::Signer signer;
-        signer.name = arguments.optional_text("--name").value_or("");
-        signer.role = arguments.optional_text("--role").value_or("");
-        signer.meaning = arguments.optional_text("--meaning").value_or("");
-        signer.reason = arguments.optional_text("--reason").value_or("");
-        return evidence::sign_payload(
-            evidence::write_statement(evidence::approval(subjects, signer, system_clock())), key);
-    }
-    const std::string station = arguments.optional_text("--machine").value_or(host_name());
-    return evidence::sign_payload(
-        evidence::write_statement(evidence::measured_here(subjects, station, system_clock())), key);
-}
-
-Json subjects_json(const std::vector<Subject>& subjects) {
-    Json list = Json::array();
-    for (const Subject& subject : subjects)
-        list.push_back(Json::object({{"name", subject.name}, {"digest", subject.digest.text()}}));
-    return list;
-}
 
 store::StoreOptions reading() {
     store::StoreOptions options;
@@ -140,74 +84,6 @@ Result run_export(const Arguments& arguments, const Common& common) {
                   "contents: " + outcome.subjects.front().digest.text() + "\n" +
                   (outcome.envelopes == 0 ? "not signed\n" : "") + printable(request.output) +
                   ": " + readable_bytes(outcome.size_bytes) + "\n";
-    return result;
-}
-
-/// The name under which runs of a protocol stand in the ledger.
-std::string protocol_name(const std::string& path) {
-    return parse_yaml(read_file(path, document_limit_bytes), path).at("name").text();
-}
-
-Result run_sign(const Arguments& arguments, const Common& common) {
-    const bool detached = arguments.given("--digest-file");
-    const bool protocol = arguments.given("--protocol");
-    const auto package = arguments.optional_text("PACKAGE");
-    if (int{detached} + int{protocol} + int{package.has_value()} != 1)
-        throw Error(ErrorKind::usage, "name what is to be signed: one thing", "PACKAGE",
-                    "give the evidence package, --digest-file FILE or --protocol FILE");
-    Result result;
-    result.document = new_document("evidence-sign", 1);
-    std::vector<Subject> subjects;
-    std::string where;
-    if (protocol) {
-        const std::string path = arguments.text("--protocol");
-        store::StoreOptions options;
-        options.access = store::Access::create;
-        store::Store here(common.store, options);
-        const evidence::ProtocolSigned done = evidence::sign_protocol(
-            here, protocol_name(path), path, {}, [&](const std::vector<Subject>& named) {
-                subjects = named;
-                return std::vector<Envelope>{sign_as_told(arguments, named)};
-            });
-        where = "record " + std::to_string(done.seq) + " of the ledger";
-        result.document["record"] = done.seq;
-        result.document["path"] = Json();
-    } else {
-        if (detached) {
-            const std::string path = arguments.text("--digest-file");
-            subjects = evidence::read_digest_document(read_file(path, document_limit_bytes), path);
-        } else {
-            const evidence::PackageHead head = evidence::read_head_of(*package);
-            subjects = evidence::subjects_of(head.contents, head.contents_digest);
-        }
-        where = output_of(arguments, true);
-        const Envelope envelope = sign_as_told(arguments, subjects);
-        if (detached)
-            write_file_atomically(where, evidence::write_envelope(envelope));
-        else
-            evidence::attach_envelopes(*package, {envelope}, where);
-        result.document["record"] = Json();
-        result.document["path"] = where;
-    }
-    result.document["subjects"] = subjects_json(subjects);
-    for (const Subject& subject : subjects)
-        result.text += subject.digest.text() + "  " + printable(subject.name) + "\n";
-    result.text += "signed: " + printable(where) + "\n";
-    return result;
-}
-
-Result run_attach(const Arguments& arguments, const Common&) {
-    const std::string output = output_of(arguments, true);
-    std::vector<Envelope> envelopes;
-    for (const std::string& path : arguments.all("SIGNATURE"))
-        envelopes.push_back(
-            evidence::read_envelope(read_file(path, evidence::envelope_limit_bytes), path));
-    evidence::attach_envelopes(arguments.text("PACKAGE"), envelopes, output);
-    Result result;
-    result.document = new_document("evidence-attach", 1);
-    result.document["path"] = output;
-    result.document["added"] = envelopes.size();
-    result.text = std::to_string(envelopes.size()) + " added: " + printable(output) + "\n";
     return result;
 }
 
@@ -342,59 +218,9 @@ Result run_list(const Arguments&, const Common& common) {
     return result;
 }
 
-Verb verb_of(std::string_view name, std::string_view summary,
-             Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "evidence";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
-}
-
-void add_signing(std::vector<Argument>& options, bool key_required) {
-    options.push_back({.name = "--key",
-                       .kind = ValueKind::path,
-                       .help = "private key: PEM (Ed25519 or ECDSA P-256), or pkcs11:… where "
-                               "OpenSSL has that provider",
-                       .value_name = "KEY",
-                       .required = key_required});
-    options.push_back({.name = "--passphrase-file",
-                       .kind = ValueKind::path,
-                       .help = "its first line opens an encrypted key",
-                       .value_name = "FILE"});
-    options.push_back({.name = "--name",
-                       .help = "who signs; with role, meaning and reason",
-                       .value_name = "NAME"});
-    options.push_back({.name = "--role", .help = "in which role", .value_name = "ROLE"});
-    options.push_back({.name = "--meaning",
-                       .help = "as what",
-                       .value_name = "M",
-                       .choices = {"author", "reviewer", "approver"}});
-    options.push_back({.name = "--reason", .help = "why", .value_name = "TEXT"});
-    options.push_back({.name = "--machine",
-                       .help = "the station whose key says 'measured here'; without --name and "
-                               "--machine this computer's name",
-                       .value_name = "STATION"});
-}
-
-void add_output(std::vector<Argument>& options, std::string_view help) {
-    options.push_back(
-        {.name = "--output", .kind = ValueKind::path, .help = help, .value_name = "FILE"});
-    options.push_back({.name = "-o",
-                       .kind = ValueKind::path,
-                       .help = "the same as --output",
-                       .value_name = "FILE"});
-}
-
-const Argument package_argument{.name = "PACKAGE",
-                                .kind = ValueKind::path,
-                                .help = "an evidence package (tar)",
-                                .required = true};
-
 Verb export_verb() {
-    Verb verb =
-        verb_of("export", "writes all runs of a protocol as one evidence package", run_export);
+    Verb verb = evidence_verb("export", "writes all runs of a protocol as one evidence package",
+                              run_export);
     verb.description = "Holds every run that was ever begun on the protocol in this ledger, "
                        "however it ended, with its files, and the ledger itself. Unsigned "
                        "packages of one state of the ledger are equal byte by byte.";
@@ -424,33 +250,9 @@ Verb export_verb() {
     return verb;
 }
 
-Verb sign_verb() {
-    Verb verb = verb_of("sign", "signs an evidence package, a digest file or a protocol", run_sign);
-    verb.description = "With --digest-file the signature is a file of its own, made on the "
-                       "computer that holds the key: carry it back and add it with 'evidence "
-                       "attach'. With --protocol the signature goes into the store's ledger: runs "
-                       "that begin later have a protocol that was signed before.";
-    verb.positionals = {{.name = "PACKAGE",
-                         .kind = ValueKind::path,
-                         .help = "an evidence package (tar); a signed copy is written"}};
-    verb.options = {{.name = "--digest-file",
-                     .kind = ValueKind::path,
-                     .help = "what is to be signed, from 'evidence export --digest-file'",
-                     .value_name = "FILE"},
-                    {.name = "--protocol",
-                     .kind = ValueKind::path,
-                     .help = "a protocol's file",
-                     .value_name = "FILE"}};
-    add_output(verb.options, "the signed package, or the signature");
-    add_signing(verb.options, true);
-    verb.examples = {
-        "requal evidence sign --digest-file p.digest.json --key doe.pem --name 'J. Doe' --role "
-        "'validation owner' --meaning approver --reason 'release 4' -o doe.dsse.json"};
-    return verb;
-}
-
 Verb verify_verb() {
-    Verb verb = verb_of("verify", "checks an evidence package from its bytes alone", run_verify);
+    Verb verb =
+        evidence_verb("verify", "checks an evidence package from its bytes alone", run_verify);
     verb.description =
         "Needs no store and no network: digests, the ledger's chain, the list of runs, schemas, "
         "signatures, the order of signing and measuring, and every verdict computed again from "
@@ -487,21 +289,14 @@ Verb verify_verb() {
 }  // namespace
 
 std::vector<Verb> verbs_evidence() {
-    Verb show = verb_of("show", "says what an evidence package holds, without judging", run_show);
+    Verb show =
+        evidence_verb("show", "says what an evidence package holds, without judging", run_show);
     show.positionals = {package_argument};
     show.examples = {"requal evidence show ocr-detector.tar"};
-    Verb attach = verb_of("attach", "adds signatures to an evidence package", run_attach);
-    attach.positionals = {package_argument,
-                          {.name = "SIGNATURE",
-                           .kind = ValueKind::path,
-                           .help = "files of 'evidence sign --digest-file'",
-                           .required = true,
-                           .repeated = true}};
-    add_output(attach.options, "the package with them");
-    attach.examples = {"requal evidence attach p.tar doe.dsse.json -o p-signed.tar"};
-    Verb list = verb_of("list", "lists the protocols of the ledger with their runs", run_list);
+    Verb list =
+        evidence_verb("list", "lists the protocols of the ledger with their runs", run_list);
     list.examples = {"requal evidence list"};
-    return {list, export_verb(), sign_verb(), attach, verify_verb(), show};
+    return {list, export_verb(), verify_verb(), show};
 }
 
 }  // namespace requal::cli
