@@ -34,6 +34,6 @@ std::string write_envelope(const Envelope& envelope);
 Envelope read_envelope(std::string_view text, const std::string& source);
 
 /// Largest text of an envelope in bytes.
-inline constexpr std::size_t envelope_limit_bytes = std::size_t{8} << 20;
+inline constexpr std::size_t envelope_limit_bytes = std::size_t{4} << 20;
 
 }  // namespace requal::evidence

@@ -30,6 +30,9 @@ Json names_json(const std::map<std::string, Digest>& digests) {
     return json;
 }
 
+// So that a hostile ledger cannot take all memory; a real one is far below.
+constexpr std::size_t most_entries = 200'000;
+
 /// Takes in record after record.
 class Reader {
 public:
@@ -38,6 +41,9 @@ public:
 
     void take(const store::Record& record) {
         const Json& body = record.body;
+        if (entries_ > most_entries)
+            throw Error(ErrorKind::storage,
+                        "more than 200000 runs, steps and files of one protocol");
         history_.last_wall = text_at(record.time, "wall");
         history_.last_clock = text_at(record.time, "clock");
         if (record.type == "ledger-started") {
@@ -51,8 +57,12 @@ public:
         } else if (record.type == "put") {
             put(body);
         } else if (record.type == "gc") {
-            for (const Json& entry : body.at("removed").as_array())
-                history_.removed.emplace(parse_digest(entry.at("digest").as_string()), record.seq);
+            for (const Json& entry : body.at("removed").as_array()) {
+                if (history_.removed.size() <
+                    most_entries)  // further ones are only said less exactly
+                    history_.removed.emplace(parse_digest(entry.at("digest").as_string()),
+                                             record.seq);
+            }
         } else if (record.type == protocol_signed_record && text_at(body, "name") == protocol_) {
             ProtocolSigning signing;
             signing.seq = record.seq;
@@ -60,6 +70,7 @@ public:
             signing.files = digests_at(body, "files");
             for (const Json& envelope : body.at("envelopes").as_array())
                 signing.envelopes.push_back(parse_digest(envelope.as_string()));
+            entries_ += 1 + signing.files.size() + signing.envelopes.size();
             history_.signings.push_back(std::move(signing));
         }
     }
@@ -75,7 +86,8 @@ private:
             return;
         const std::string key = text_at(record.body, "key");
         if (key != protocol_) {
-            ++history_.other_protocols[key];
+            if (history_.other_protocols.size() < 10'000 || history_.other_protocols.contains(key))
+                ++history_.other_protocols[key];
             return;
         }
         RunHistory run;
@@ -88,6 +100,7 @@ private:
         if (!places_.emplace(run.run, history_.runs.size()).second)
             throw Error(ErrorKind::storage, "run " + run.run + " is begun twice in the ledger");
         history_.runs.push_back(std::move(run));
+        ++entries_;
     }
 
     void step(const store::Record& record) {
@@ -102,6 +115,7 @@ private:
             step.blobs = digests_at(record.body.get("outputs"), "blobs");
         if (!run->first_measured)
             run->first_measured = record.seq;
+        entries_ += 1 + step.blobs.size();
         run->steps.push_back(std::move(step));
     }
 
@@ -125,14 +139,17 @@ private:
         for (const Json& item : body.at("items").as_array()) {
             if (text_at(item, "kind") != "run")
                 continue;
-            if (RunHistory* run = find(text_at(item, "name")))
+            if (RunHistory* run = find(text_at(item, "name"))) {
                 run->files = digests_at(item, "files");
+                entries_ += run->files.size();
+            }
         }
     }
 
     History& history_;
     const std::string& protocol_;
     std::map<std::string, std::size_t> places_;
+    std::size_t entries_ = 0;
 };
 
 }  // namespace

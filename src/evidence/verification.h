@@ -22,6 +22,7 @@
 namespace requal::evidence {
 
 inline constexpr std::size_t most_findings = 500;
+inline constexpr std::size_t most_envelopes = 500;  ///< on the evidence, and on the protocol
 inline constexpr std::uint64_t record_limit_bytes = std::uint64_t{32} << 20;
 
 /// For every document of a package.

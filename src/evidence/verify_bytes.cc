@@ -7,7 +7,7 @@ namespace requal::evidence {
 
 namespace {
 
-constexpr std::size_t most_entries = 200'000;
+constexpr std::size_t most_entries = 50'000;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void Verification::scan() {
     std::uint64_t shown = 0;
     while (tar_->next(entry)) {
         if (order_.size() >= most_entries)
-            throw Error(ErrorKind::input, "more than 200000 files", printable(entry.name));
+            throw Error(ErrorKind::input, "more than 50000 files", printable(entry.name));
         if (order_.size() < 2) {
             const char* expected = order_.empty() ? "oci-layout" : "index.json";
             if (entry.name != expected)
@@ -78,6 +78,8 @@ void Verification::read_contents() {
     result_.protocol = contents_.at("protocol").as_string();
     listed_ = contents_from(contents_.at("contents"), "the list of contents");
     envelopes_ = envelopes_of(manifest, "the OCI manifest");
+    if (envelopes_.size() > most_envelopes)
+        throw Error(ErrorKind::input, "too many signatures", "the OCI manifest");
 }
 
 void Verification::compare_repacked() {

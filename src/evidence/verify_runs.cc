@@ -62,21 +62,30 @@ std::vector<std::uint64_t> Verification::wanted_records() {
         if (seq.is_integer() && seq.as_integer() >= 0)
             seqs.push_back(static_cast<std::uint64_t>(seq.as_integer()));
     }
-    std::vector<std::string> texts = outside_;
+    // One after the other: a hostile package could hold many large ones.
+    const auto look_into = [&](const std::string& text) {
+        for (const auto& [subject, seq] : ledger_subjects(judge_signature(text, {}, {}))) {
+            if (std::find(seqs.begin(), seqs.end(), seq) == seqs.end())
+                seqs.push_back(seq);
+        }
+    };
+    for (const std::string& text : outside_)
+        look_into(text);
+    std::size_t left = most_envelopes;
     for (const auto& entry : contents_.at("protocol_signed").as_array()) {
         for (const Json& envelope : entry.at("envelopes").as_array()) {
+            if (left-- == 0)
+                throw Error(ErrorKind::input, "too many signatures on the protocol");
             if (const auto text = content(parse_digest(envelope.as_string())))
-                texts.push_back(*text);
+                look_into(*text);
         }
     }
     for (const BlobOfPackage& envelope : envelopes_) {
         if (const auto text = content(envelope.digest))
-            texts.push_back(*text);
+            look_into(*text);
     }
-    for (const std::string& text : texts) {
-        for (const auto& [subject, seq] : ledger_subjects(judge_signature(text, {}, {})))
-            seqs.push_back(seq);
-    }
+    if (seqs.size() > most_envelopes)
+        throw Error(ErrorKind::input, "the signatures name too many records of the ledger");
     return seqs;
 }
 

@@ -38,6 +38,7 @@ void Verification::judge(const std::string& text, const std::string& on, const D
         note("the time of this signature, " + text_at(signature.time, "wall") +
                  ", comes from a clock that was not synchronised",
              where);
+    signature.statement.subjects = {};
     result_.signatures.push_back(std::move(signature));
 }
 

@@ -404,9 +404,16 @@ TEST(Package, AManyFilesBombStaysWithinBoundedMemory) {
     const std::string path = checked.store.write("many.tar", bytes);
     bytes.clear();
     bytes.shrink_to_fit();
+    const auto peak_kib = [] {
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss;
+    };
+    const long before = peak_kib();
     const VerifyResult result = checked.verify(path);
     EXPECT_EQ(result.verdict(), Verdict::fail);
     EXPECT_LE(result.failures.size(), 1000U);
+    EXPECT_LT(peak_kib() - before, 100 << 10);
 }
 
 TEST(Package, ARemovedBlobIsNamedWithTheRecordThatRemovedIt) {
