@@ -2,6 +2,7 @@
 """requal-station: needs no newer glibc than 2.27 and no other library, and says what `requal` says, on both architectures."""
 
 import argparse
+import json
 import os
 import pathlib
 import platform
@@ -12,6 +13,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests" / "machine"))
+import make_root  # noqa: E402
+
 DATA = SOURCE / "tests" / "artifact" / "data"
 OLDEST_GLIBC = (2, 27)
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libpthread|libdl|librt)\.so\.\d|ld-linux.*")
@@ -78,6 +82,7 @@ def compare(requal, station, folder):
         expect(theirs.stdout == without_answers(ours.stdout), f"{what}: prints\n{theirs.stdout.decode()}\nrequal prints\n{ours.stdout.decode()}")
         errors = theirs.stderr.replace(b"requal-station:", b"requal:")
         expect(errors == ours.stderr, f"{what}: says {errors}, requal says {ours.stderr}")
+    compare_states(requal, station, folder)
     version = run([*station, "--version"]).stdout.decode()
     wanted = (SOURCE / "VERSION").read_text().strip()
     expect(version.startswith(f"requal-station {wanted}"), f"--version prints {version!r}")
@@ -88,6 +93,32 @@ def compare(requal, station, folder):
     with open("/dev/full", "wb") as full:
         result = subprocess.run([*station, "--version"], stdout=full, stderr=subprocess.PIPE, check=False)
         expect(result.returncode == 4, f"a full disk ends with exit status {result.returncode}")
+
+
+def state_of(document):
+    """A snapshot without what belongs to the moment."""
+    return {key: value for key, value in document.items() if key not in ("taken", "scope")}
+
+
+def compare_states(requal, station, folder):
+    """A snapshot of a root, and differences, are those of `requal`: the emulated program sees the same machine."""
+    what = " ".join(map(str, station))
+    for kind in ("r35", "r36", "server"):
+        words = ["snapshot", "--sysroot", kind, "--engine", "/opt/line/detector.plan"]
+        ours, theirs = run([requal, *words, "--json"], cwd=folder), run([*station, *words, "--json"], cwd=folder)
+        expect(theirs.returncode == 0, f"{what} {words}: exit status {theirs.returncode}, says {theirs.stderr}")
+        if theirs.returncode == 0:
+            expect(state_of(json.loads(theirs.stdout)) == state_of(json.loads(ours.stdout)),
+                   f"{what} {words}: prints\n{theirs.stdout.decode()}\nrequal prints\n{ours.stdout.decode()}")
+        expect(run([*station, *words, "-o", f"{kind}.json"], cwd=folder).returncode == 0, f"{what} {words} -o")
+    for words in (["diff", "r35.json", "r36.json"], ["diff", "r35.json", "r36.json", "--json"], ["diff", "r35.json", "r35.json"],
+                  ["diff", "r35.json", "absent.json"], ["diff", "r35.json", "plan"]):
+        ours, theirs = run([requal, *words], cwd=folder), run([*station, *words], cwd=folder)
+        expect((theirs.returncode, theirs.stdout) == (ours.returncode, ours.stdout),
+               f"{what} {words}: {theirs.returncode}, {theirs.stdout.decode()}\nrequal: {ours.returncode}, {ours.stdout.decode()}")
+    for words in (["snapshot", "x"], ["snapshot", "--sysrot", "x"], ["snapshot", "--sysroot"], ["diff", "a"], ["snapshot", "--sysroot", "nowhere"]):
+        result = run([*station, *words], cwd=folder)
+        expect(result.returncode == 2 and result.stderr.count(b"\n") == 1, f"{words}: exit status {result.returncode}, says {result.stderr}")
 
 
 def main():
@@ -103,6 +134,8 @@ def main():
         (folder / "cut").write_bytes((DATA / "tiny.onnx").read_bytes()[:90])
         (folder / "empty").touch()
         os.mkfifo(folder / "fifo")
+        for kind in ("r35", "r36", "server"):
+            make_root.make(folder / kind, kind)
         for architecture in ("x86_64", "aarch64"):
             program = arguments.station.resolve() / f"requal-station-{architecture}"
             check_needs(program)

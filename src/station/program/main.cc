@@ -6,6 +6,7 @@
 #include <csignal>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,21 +18,32 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "commands.h"
 
 namespace requal::station {
 namespace {
 
 constexpr std::string_view help_text = R"(Usage: requal-station inspect FILE [--no-digest] [--json]
+       requal-station snapshot [--sysroot DIR] [-o FILE] [--engine FILE]... [--library-folder DIR]...
+                      [--trust-mtime SNAPSHOT] [--idle] [--jobs N] [--json]
+       requal-station diff BEFORE AFTER [--json]
        requal-station --version | --help
 
 The part of Requal for stations. It reads, installs nothing and starts nothing.
 
   inspect FILE   says what an artefact is and what it records of itself
   --no-digest    do not read the whole file for its digest
+  snapshot       says what this machine is: device, L4T, kernel, libraries, packages, settings
+  --sysroot      the root of another machine; nothing outside it is read
+  -o FILE        write the document there
+  --engine       an engine in service; its digest becomes part of the state
+  --trust-mtime  do not hash again what that snapshot shows with equal size, inode and times
+  diff           what moved between two snapshots or two engine manifests
   --json         print one JSON document on stdout and nothing else there
   --version      says which version this is
 
-Exit status: 0 done, 2 wrong usage or bad input, 4 reading or writing failed.
+Exit status: 0 done and nothing differs, 1 something differs, 2 wrong usage or bad input, 4 reading or writing failed,
+6 all that differs is known on one side only.
 )";
 
 void print(int fd, std::string_view text, std::string_view name) {
@@ -41,6 +53,19 @@ void print(int fd, std::string_view text, std::string_view name) {
 [[noreturn]] void fail_usage(std::string message, std::string where) {
     throw Error(ErrorKind::usage, std::move(message), std::move(where),
                 "see 'requal-station --help'");
+}
+
+/// snapshot and diff, which have options of their own; nothing for other words.
+std::optional<Answer> run_command(const std::vector<std::string>& words) {
+    if (words.empty() || (words[0] != "snapshot" && words[0] != "diff"))
+        return std::nullopt;
+    std::vector<std::string> others;
+    for (std::size_t i = 1; i < words.size(); ++i)
+        if (words[i] == "--help" || words[i] == "-h")
+            return Answer{{}, std::string(help_text), ExitStatus::passed};
+        else if (words[i] != "--json")
+            others.push_back(words[i]);
+    return words[0] == "snapshot" ? snapshot_command(others) : diff_command(others);
 }
 
 std::string run(const std::vector<std::string>& words) {
@@ -103,6 +128,13 @@ int main(int argc, char** argv) {
     for (const std::string& word : words)
         json = json || word == "--json";
     try {
+        if (const auto answer = station::run_command(words)) {
+            station::print(STDOUT_FILENO,
+                           json && !answer->document.is_null() ? write_json(answer->document)
+                                                               : answer->text,
+                           "standard output");
+            return static_cast<int>(answer->status);
+        }
         station::print(STDOUT_FILENO, station::run(words), "standard output");
         return 0;
     } catch (const Error& error) {
