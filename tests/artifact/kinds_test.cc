@@ -238,7 +238,7 @@ std::string hef_with_checksum(unsigned version) {
     const auto big = [](std::uint64_t value, unsigned width) {
         std::string text;
         for (unsigned i = width; i-- > 0;)
-            text += static_cast<char>(value >> (8 * i) & 0xFFU);
+            text += i < 8 ? static_cast<char>(value >> (8 * i) & 0xFFU) : '\0';
         return text;
     };
     const std::uint64_t rest = body.size(), description = version == 0 ? rest : 300;

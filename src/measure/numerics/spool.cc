@@ -57,7 +57,9 @@ void Spool::put(const void* bytes, std::size_t size) {
                   std::span<const std::byte>(static_cast<const std::byte*>(bytes), size), folder_);
         return;
     }
-    std::memcpy(head_.data() + head_used_, bytes, size);
+    if (size > 0) {  // an empty tensor has no bytes to point at
+        std::memcpy(head_.data() + head_used_, bytes, size);
+    }
     head_used_ += size;
 }
 
