@@ -24,10 +24,10 @@ struct GpuSetup {
 
 struct Gpus {
     std::vector<Gpu> list;
-    std::vector<GpuSetup> setup;  ///< one for each of `list`
-    std::string driver;           ///< its version, "570.86.15"; empty: not known
+    std::string driver;  ///< its version, "570.86.15"; empty: not known
     std::string
         why_not;  ///< why `list` cannot be told, one sentence; empty: it is known, and may be empty
+    std::vector<GpuSetup> setup = {};  ///< one for each of `list`
 };
 
 /// Asks NVML, the library of NVIDIA's driver, where it is installed; it needs no CUDA. `library`: another name or path, for tests.
