@@ -61,6 +61,11 @@ std::string folder_of(const std::string& path) {
 }
 
 void require_free(const BuildRequest& request) {
+    std::error_code same;
+    if (fs::equivalent(request.output_path, request.model_path, same)) {
+        throw Error(ErrorKind::input, "is the model itself", request.output_path,
+                    "choose another name");
+    }
     if (request.overwrite) {
         return;
     }

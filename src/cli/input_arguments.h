@@ -48,7 +48,12 @@ inline Argument timeout_argument() {
 
 /// --timeout in nanoseconds.
 inline std::int64_t timeout_ns(const Arguments& arguments) {
-    return static_cast<std::int64_t>(arguments.number("--timeout") * 1e9);
+    const double seconds = arguments.number("--timeout");
+    if (!(seconds > 0) || seconds > 1e8) {
+        throw Error(ErrorKind::usage, "a time limit is a number of seconds above 0", "--timeout",
+                    "leave it out for the default");
+    }
+    return static_cast<std::int64_t>(seconds * 1e9);
 }
 
 inline data::InputRequest input_request(const Arguments& arguments) {

@@ -23,11 +23,16 @@ namespace requal::cli {
 namespace {
 
 // A descriptor below 3 that is closed would be given to the first file opened, which messages then
-// overwrite.
+// overwrite. Results have nowhere to go without standard output: writing them must fail, not succeed.
 void open_standard_descriptors() {
-    for (int fd = 0; fd < 3; ++fd)
-        if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)
+    for (int fd = 0; fd < 3; ++fd) {
+        if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        if (fd == STDOUT_FILENO && ::open("/dev/full", O_WRONLY) == fd)
+            continue;
+        if (::open("/dev/null", O_RDWR) < 0)
             ::_exit(static_cast<int>(ExitStatus::storage));
+    }
 }
 
 void print(int fd, std::string_view text, std::string_view name) {

@@ -208,6 +208,9 @@ DecoderSpec parse_decoder(std::string_view text, const std::string& source) {
         only_for(key, !map);
     }
     spec.threshold = root.number_or("threshold", spec.threshold);
+    if (spec.form != Form::classification && (spec.threshold < 0 || spec.threshold > 1)) {
+        root.at("threshold").fail("a score lies between 0 and 1", "give a threshold between them");
+    }
     spec.multi_label = root.boolean_or("multi_label", spec.multi_label);
     spec.clip = root.boolean_or("clip", spec.clip);
     if (const Yaml* nms = only_for("nms", spec.form != Form::classification && !map)) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "data/inputs.h"
 #include "tensor/half.h"
@@ -40,6 +41,9 @@ struct Words {
     std::uint64_t operator[](std::uint64_t i) const { return mix(state + (i + 1) * golden); }
 };
 
+/// Elements between two looks for a signal.
+constexpr std::size_t look_up = std::size_t{1} << 20U;
+
 double unit_of(std::uint64_t word) {
     return static_cast<double>(word >> 11U) * 0x1p-53;
 }
@@ -50,6 +54,9 @@ void fill_floating(Tensor& tensor, const Words& words, double low, double high, 
                    Back back) {
     const auto values = tensor.mutable_values<Store>();
     for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i % look_up == 0) {
+            throw_if_cancelled();
+        }
         const double exact = low + unit_of(words[i]) * (high - low);
         Store value = round(exact);
         while (low < high && back(value) >= high) {
@@ -73,6 +80,9 @@ void fill_whole(Tensor& tensor, const Words& words, Store low, Store high) {
         static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
     const auto values = tensor.mutable_values<Store>();
     for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i % look_up == 0) {
+            throw_if_cancelled();
+        }
         const std::uint64_t word = words[i];
         const std::uint64_t offset =
             span == 0 ? word : static_cast<std::uint64_t>((static_cast<Wide>(word) * span) >> 64U);

@@ -11,10 +11,12 @@
 #include <set>
 #include <tuple>
 
+#include "base/document.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "data/sample_list.h"
+#include "graph/model.h"
 #include "machine/host.h"
 
 namespace requal::measure {
@@ -203,6 +205,29 @@ std::shared_future<Digest> digest_in_background(const std::string& path) {
     return found->second;
 }
 
+namespace {
+
+/// An engine beside whose engine manifest it is not the one described there is not run: a flipped bit loads and computes something.
+void require_engine_of_manifest(const std::string& path, const DigestInBackground& digest) {
+    const std::string manifest = path + ".manifest.json";
+    if (!file_exists(manifest)) {
+        return;
+    }
+    const Json document = parse_json(read_file(manifest), manifest);
+    require_schema(document, "engine-manifest", 1, manifest);
+    if (parse_digest(document.at("engine").at("digest").as_string()) != digest.get()) {
+        throw Error(ErrorKind::input,
+                    "it is not the engine that the engine manifest beside it describes", path,
+                    "see 'requal guard', and build it again or take it from its source again");
+    }
+}
+
+bool is_onnx(const std::string& path) {
+    return toolchain_for(path) == "onnxruntime:cpu";
+}
+
+}  // namespace
+
 RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> runner,
                          const RunOptions& options)
     : runnable_(std::move(runnable)), runner_(std::move(runner)), digest_(runnable_.spec.artefact) {
@@ -216,7 +241,17 @@ RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> r
         !load_options.has("spinning")) {
         load_options["spinning"] = false;
     }
-    loaded_ = runner_->load(runnable_.spec.artefact, load_options);
+    require_engine_of_manifest(runnable_.spec.artefact, digest_);
+    try {
+        loaded_ = runner_->load(runnable_.spec.artefact, load_options);
+    } catch (const Error& error) {
+        // What is wrong with a model is said better by its checks than by a runtime; only now, as they take time.
+        if (error.kind() == ErrorKind::toolchain && runnable_.remote.empty() &&
+            is_onnx(runnable_.spec.artefact)) {
+            (void)graph::Model::load(runnable_.spec.artefact);
+        }
+        throw;
+    }
 }
 
 RunningSide::~RunningSide() = default;

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/outputs.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -139,9 +140,16 @@ Result run_bench(const Arguments& arguments, const Common& common) {
     const std::string remote = arguments.text("--on");
     measure::RunOptions options;
     options.answer_timeout_ns = timeout_ns(arguments);
+    if (arguments.given("--timeout")) {
+        options.start_timeout_ns = options.answer_timeout_ns;
+    }
     measure::SideOpener opener(
         measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common), remote),
         options);
+    if (const auto path = arguments.optional_text("--series")) {
+        refuse_to_replace(*path, opener.runnable().spec.artefact, "--series");
+        refuse_to_replace(*path, arguments.optional_text("--inputs").value_or(""), "--series");
+    }
     const std::unique_ptr<measure::RunningSide> side = opener.open_running();
     const auto inputs = data::open_inputs(inputs_wanted, measure::ports_of(side->loaded()));
 

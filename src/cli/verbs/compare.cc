@@ -1,5 +1,6 @@
 // compare: the outputs of two runnables on the same inputs.
 // rooms: base tensor data measure toolchain machine store
+#include <charconv>
 #include <chrono>
 #include <cmath>
 
@@ -32,9 +33,24 @@ double bound(double value, std::string_view option) {
 /// "OUTPUT:ATOL:RTOL"; the output's name may hold colons.
 std::pair<std::string, Tolerance> output_tolerance(const std::string& text,
                                                    measure::ToleranceRule rule) {
-    const auto [name, bounds] = data::parse_named_range(text, "--tolerance");
-    return {name,
-            {bound(bounds.first, "--tolerance"), bound(bounds.second, "--tolerance"), rule, false}};
+    const std::size_t second = text.rfind(':');
+    const std::size_t first =
+        second == std::string::npos || second == 0 ? second : text.rfind(':', second - 1);
+    const auto number = [&](std::size_t begin, std::size_t end) {
+        double value = 0;
+        const char* const last = text.data() + end;
+        const auto [stop, error] = std::from_chars(text.data() + begin, last, value);
+        if (error != std::errc{} || stop != last || !std::isfinite(value)) {
+            throw Error(ErrorKind::usage, "'" + text + "' is not OUTPUT:ATOL:RTOL", "--tolerance",
+                        "write for example logits:1e-3:1e-4");
+        }
+        return bound(value, "--tolerance");
+    };
+    if (first == std::string::npos || first == 0) {
+        (void)number(0, 0);  // no number there: says how it is written
+    }
+    return {text.substr(0, first),
+            {number(first + 1, second), number(second + 1, text.size()), rule, false}};
 }
 
 std::pair<std::string, std::string> name_pair(const std::string& text) {
@@ -133,6 +149,9 @@ public:
     static measure::RunOptions run_options(const Arguments& arguments) {
         measure::RunOptions options;
         options.answer_timeout_ns = timeout_ns(arguments);
+        if (arguments.given("--timeout")) {
+            options.start_timeout_ns = options.answer_timeout_ns;
+        }
         options.shares_cores = arguments.flag("--parallel");
         return options;
     }

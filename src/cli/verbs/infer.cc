@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/outputs.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -129,6 +130,7 @@ public:
             writer_.emplace(*path_);
         }
         if (folder_) {
+            made_folder_ = !folder_exists(*folder_);
             make_folders(*folder_);
         }
     }
@@ -139,13 +141,30 @@ public:
         count_ += predictions.detections.size() + predictions.classes.size();
         dropped_ += predictions.dropped_not_finite;
     }
-    void draw(const measure::PredictedPicture& picture) const {
+    /// Work that ends with an error leaves no picture of it behind.
+    ~ResultsSink() {
+        if (committed_) {
+            return;
+        }
+        std::error_code ignored;
+        for (const std::string& path : drawn_) {
+            std::filesystem::remove(path, ignored);
+        }
+        if (made_folder_) {
+            std::filesystem::remove(*folder_, ignored);  // only when it is empty
+        }
+    }
+    ResultsSink(const ResultsSink&) = delete;
+    ResultsSink& operator=(const ResultsSink&) = delete;
+    void draw(const measure::PredictedPicture& picture) {
         if (folder_) {
             data::Picture drawn = data::read_picture(picture.sample.path, rules_);
             data::draw_detections(drawn, picture.predictions.detections);
             std::string name = picture.sample.name;
             std::replace(name.begin(), name.end(), '/', '_');
-            write_file_atomically(*folder_ + "/" + name + ".png", data::encode_png(drawn));
+            const std::string path = *folder_ + "/" + name + ".png";
+            write_file_atomically(path, data::encode_png(drawn));
+            drawn_.push_back(path);
         }
     }
     Json commit() {
@@ -160,6 +179,7 @@ public:
         if (folder_) {
             result["drawn_in"] = *folder_;
         }
+        committed_ = true;
         return result;
     }
 
@@ -168,6 +188,9 @@ private:
     std::optional<std::string> folder_;
     std::optional<std::string> path_;
     std::optional<data::ResultsWriter> writer_;
+    std::vector<std::string> drawn_;
+    bool made_folder_ = false;
+    bool committed_ = false;
     std::uint64_t count_ = 0;
     std::uint64_t dropped_ = 0;
 };
@@ -184,10 +207,19 @@ Result run_infer(const Arguments& arguments, const Common& common) {
     const std::optional<data::DecoderSpec>& decoder = pictures ? pictures->decoder : arrays.decoder;
     measure::RunOptions options;
     options.answer_timeout_ns = timeout_ns(arguments);
+    if (arguments.given("--timeout")) {
+        options.start_timeout_ns = options.answer_timeout_ns;
+    }
     measure::SideOpener opener(
         measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common),
                                   arguments.text("--on")),
         options);
+    if (const auto path = arguments.optional_text("--predictions")) {
+        refuse_to_replace(*path, opener.runnable().spec.artefact, "--predictions");
+        for (const char* const read : {"--inputs", "--preprocess", "--decode"}) {
+            refuse_to_replace(*path, arguments.optional_text(read).value_or(""), "--predictions");
+        }
+    }
     std::optional<measure::OutputWriter> writer;
     if (const auto folder = arguments.optional_text("--save")) {
         writer.emplace(*folder, arguments.flag("--force"));

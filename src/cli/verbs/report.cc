@@ -7,6 +7,7 @@
 #include "base/document.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/verb.h"
 #include "qualify/run_folder.h"
 
@@ -26,6 +27,9 @@ Result run_report(const Arguments& arguments, const Common& common) {
                     "the record is not one that `qualify` wrote");
     }
     const std::string target = arguments.optional_text("--out").value_or(folder + "/report.html");
+    for (const char* const name : {"/record.json", "/protocol.yaml"}) {
+        refuse_to_replace(target, folder + name, "--out");
+    }
     write_file_atomically(target, html);
     Result result;
     result.document = new_document("report", 1);

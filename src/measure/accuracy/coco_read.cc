@@ -432,7 +432,8 @@ DetectedBoxes read_coco_results(const std::string& path, const LabelledBoxes& se
         sj::document document = take(parser.iterate(text), top);
         sj::array array;
         if (document.get_array().get(array) != simdjson::SUCCESS) {
-            top.fail("no JSON array", "COCO results are [{image_id, category_id, bbox, score}]");
+            top.fail("no whole JSON array: cut short, or something else",
+                     "COCO results are [{image_id, category_id, bbox, score}]");
         }
         each_record(array, "record", path, [&](sj::object& object, const Place& place) {
             DetectedBox box;

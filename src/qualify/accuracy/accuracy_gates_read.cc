@@ -24,6 +24,17 @@ constexpr KindKey kinds[] = {
     {AccuracyGateKind::no_collapse, "no_collapse"},
 };
 
+/// Every metric and share lies between 0 and 1: a limit beyond them decides nothing (2 where 2 % is meant, that is 0.02).
+void require_sensible(const Yaml& limit, AccuracyGateKind kind) {
+    const double value = limit.number();
+    const double low = kind == AccuracyGateKind::max_drop ? -1 : 0;
+    const double high = kind == AccuracyGateKind::min_retention ? 100 : 1;
+    if (!(value >= low && value <= high)) {
+        limit.fail("a limit here lies between " + shortest(low) + " and " + shortest(high),
+                   "write 0.02 for 2 %");
+    }
+}
+
 bool about_flips(AccuracyGateKind kind) {
     return kind == AccuracyGateKind::max_lost_share || kind == AccuracyGateKind::max_gross_share;
 }
@@ -121,6 +132,7 @@ AccuracyGate read_gate(const Yaml& map) {
                 read_collapse(*node, gate);
             } else {
                 gate.limit = node->number();
+                require_sensible(*node, entry.kind);
             }
         }
     }

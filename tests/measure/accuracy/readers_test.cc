@@ -202,7 +202,7 @@ TEST_F(Readers, BadResultsAreNamed) {
                  "dt.json: record 0: 'bbox' has a negative size");
     results_fail(R"([{"image_id": 1, "category_id": 3, "bbox": [0, 0, 1, 1]}])",
                  "dt.json: record 0: key 'score' is missing");
-    results_fail(R"({"image_id": 1})", "dt.json: no JSON array");
+    results_fail(R"({"image_id": 1})", "dt.json: no whole JSON array");
     for (std::size_t cut = 0; cut < good.size() + 1; ++cut) {
         EXPECT_THROW(results(("[" + good + "]").substr(0, cut)), Error) << cut;
     }

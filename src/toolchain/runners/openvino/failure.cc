@@ -1,6 +1,7 @@
 #include "toolchain/runners/openvino/failure.h"
 
 #include <cctype>
+#include <new>
 
 #include "toolchain/runners/support/process_facts.h"
 
@@ -66,6 +67,10 @@ std::string node_in_message(std::string_view text) {
 void throw_clean(const std::exception& exception, ErrorKind kind, const std::string& where) {
     const auto node = node_in_message(exception.what());
     const auto message = clean_message(exception.what());
+    if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
+        message.find("bad_alloc") != std::string::npos)
+        throw Error(ErrorKind::input, "it takes more memory than there is", where,
+                    "use smaller shapes, or a machine with more memory");
     throw Error(kind, message.empty() ? "OpenVINO failed" : message,
                 node.empty() ? where : where + ", node '" + node + "'");
 }
