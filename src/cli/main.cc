@@ -22,12 +22,15 @@
 namespace requal::cli {
 namespace {
 
+bool standard_output_closed = false;
+
 // A descriptor below 3 that is closed would be given to the first file opened, which messages then
 // overwrite. Results have nowhere to go without standard output: writing them must fail, not succeed.
 void open_standard_descriptors() {
     for (int fd = 0; fd < 3; ++fd) {
         if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
+        standard_output_closed = standard_output_closed || fd == STDOUT_FILENO;
         if (fd == STDOUT_FILENO && ::open("/dev/full", O_WRONLY) == fd)
             continue;
         if (::open("/dev/null", O_RDWR) < 0)
@@ -36,6 +39,9 @@ void open_standard_descriptors() {
 }
 
 void print(int fd, std::string_view text, std::string_view name) {
+    if (fd == STDOUT_FILENO && standard_output_closed)
+        throw Error(ErrorKind::storage, "it is closed", std::string(name),
+                    "redirect it to a file, or to /dev/null");
     write_all(fd, std::as_bytes(std::span(text)), name);
 }
 

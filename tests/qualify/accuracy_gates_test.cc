@@ -197,6 +197,17 @@ TEST(AccuracyGates, ThePresetBringsItsSourceAndDecidesOnThePoint) {
               std::string::npos);
 }
 
+TEST(AccuracyGates, LimitsThatDecideNothingAreRefused) {
+    for (const std::string limit :
+         {"metric: ap50\n    max_drop: 2", "metric: ap50\n    max_drop: -1.5",
+          "metric: ap50\n    min_value: 1.5", "metric: ap50\n    max_value: -1",
+          "metric: ap50\n    min_retention: -0.1", "max_lost_share: 2", "max_gross_share: -0.5"}) {
+        EXPECT_NE(error_of([&] { gate(limit); }).find("write 0.02 for 2 %"), std::string::npos)
+            << limit;
+    }
+    EXPECT_NO_THROW(gate("metric: ap50\n    max_drop: -0.5"));  // must gain
+}
+
 TEST(AccuracyGates, NothingThatDecidesHasADefault) {
     const std::string whole = head + "gates:\n  - id: g\n    metric: ap50\n    max_drop: 0.1\n"
                                      "    reference: fp16\n    part: test\n    set_by: me\n"
