@@ -1,6 +1,7 @@
 #include "compat/rule_set.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -43,15 +44,32 @@ std::string_view name_of(Certainty certainty) {
     return "not found";
 }
 
-bool is_date(std::string_view text) {
+namespace {
+
+bool has_the_form_of_a_date(std::string_view text) {
     if (text.size() != 10 || text[4] != '-' || text[7] != '-')
         return false;
     for (const std::size_t i : {0U, 1U, 2U, 3U, 5U, 6U, 8U, 9U})
         if (text[i] < '0' || text[i] > '9')
             return false;
-    const int month = (text[5] - '0') * 10 + (text[6] - '0');
-    const int day = (text[8] - '0') * 10 + (text[9] - '0');
-    return month >= 1 && month <= 12 && day >= 1 && day <= 31;
+    return true;
+}
+
+}  // namespace
+
+bool is_date(std::string_view text) {
+    if (!has_the_form_of_a_date(text))
+        return false;
+    const auto number = [&](std::size_t begin, std::size_t count) {
+        int value = 0;
+        for (const char c : text.substr(begin, count))
+            value = value * 10 + (c - '0');
+        return value;
+    };
+    const std::chrono::year_month_day date{std::chrono::year(number(0, 4)),
+                                           std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                           std::chrono::day(static_cast<unsigned>(number(8, 2)))};
+    return number(0, 4) > 0 && date.ok();
 }
 
 namespace {
@@ -433,7 +451,7 @@ std::string date_of(const RuleSet& rules, const Source& source) {
 
 RuleSet as_of(const RuleSet& rules, const std::string& moment, std::string_view product) {
     RuleSet result = rules;
-    const auto version = is_date(moment) ? std::nullopt : parse_version(moment);
+    const auto version = has_the_form_of_a_date(moment) ? std::nullopt : parse_version(moment);
     if (!version && !is_date(moment))
         throw Error(ErrorKind::usage, "'" + moment + "' is neither a date nor a version", "--as-of",
                     "write 2026-10-20 or 11.3.0");

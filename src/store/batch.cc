@@ -90,7 +90,8 @@ bool Batch::is_whole(const Digest& digest, std::uint64_t size_bytes, const std::
         return false;
     }
     if (present.kind != Kind::file)
-        damaged("no regular file stands where a blob belongs", path);
+        throw Error(ErrorKind::storage, "no regular file stands where a blob belongs", path,
+                    "see who put it there; remove it, then put the file again");
     const bool hashed = !same_as.empty() && status_of(same_as).inode == present.inode &&
                         status_of(same_as).device == present.device;
     const Digest found = hashed ? digest : digest_of_file(path);

@@ -194,8 +194,8 @@ TEST(Rules, BothStatementsOfAContradictionAreKept) {
 
 TEST(Rules, DatesAreReal) {
     EXPECT_TRUE(is_date("2026-11-30"));
-    for (const char* text :
-         {"2026-13-01", "2026-00-10", "2026-1-01", "30.11.2026", "", "2026-11-32"})
+    for (const char* text : {"2026-13-01", "2026-00-10", "2026-1-01", "30.11.2026", "",
+                             "2026-11-32", "2026-02-29", "0000-01-01"})
         EXPECT_FALSE(is_date(text)) << text;
 }
 

@@ -1,6 +1,7 @@
 // run: the runs of a store: listed, shown, compared.
 // rooms: base store qualify
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <string>
@@ -57,6 +58,17 @@ void check_time(const Arguments& arguments, std::string_view name) {
     bool good = text.size() >= 4 && text.size() <= form.size();
     for (std::size_t i = 0; good && i < text.size(); ++i)
         good = form[i] == 'd' ? text[i] >= '0' && text[i] <= '9' : text[i] == form[i];
+    // the parts that are given must be those of a day
+    const auto part = [&](std::size_t begin, int fallback) {
+        return begin + 2 <= text.size() ? (text[begin] - '0') * 10 + (text[begin + 1] - '0')
+                                        : fallback;
+    };
+    good =
+        good && std::chrono::year_month_day(std::chrono::year((part(0, 0) * 100) + part(2, 0)),
+                                            std::chrono::month(static_cast<unsigned>(part(5, 1))),
+                                            std::chrono::day(static_cast<unsigned>(part(8, 1))))
+                    .ok();
+    good = good && part(11, 0) < 24 && part(14, 0) < 60 && part(17, 0) < 61;
     if (!good)
         throw Error(ErrorKind::usage, "no time: '" + text + "'", std::string(name),
                     "write 2026-11-30 or 2026-11-30T18:00 (UTC)");
