@@ -382,17 +382,23 @@ std::vector<Record> Writing::append(const std::vector<NewRecord>& records) {
     append_lines(layout, id, head_, lines);
     // From here on the records stand, whatever happens: the next writer finds them behind the head.
     head_ = head;
-    write_head(layout, id, head);
-    changed_ = true;
-    index.begin();
     try {
-        for (const Record& record : made)
-            index.apply(id, record);
-        index.set_head(id, head, last_wall);
-        index.commit();
-    } catch (...) {
-        index.roll_back();
-        throw;
+        write_head(layout, id, head);
+        changed_ = true;
+        index.begin();
+        try {
+            for (const Record& record : made)
+                index.apply(id, record);
+            index.set_head(id, head, last_wall);
+            index.commit();
+        } catch (...) {
+            index.roll_back();
+            throw;
+        }
+    } catch (const Error& error) {
+        // The caller is told what holds, not only what failed.
+        throw Error(error.kind(), error.message() + "; it is recorded all the same", error.where(),
+                    "mend that; the next call brings the store up to the record");
     }
     return made;
 }
