@@ -32,7 +32,9 @@ using store::Reference;
 constexpr std::size_t group_files = 20'000;
 constexpr std::uint64_t group_bytes = std::uint64_t{4} << 30;
 
-std::vector<std::string> paths_to_put(const Arguments& arguments) {
+/// `left_out`: what stands below a folder and is no file (links, FIFOs, devices).
+std::vector<std::string> paths_to_put(const Arguments& arguments,
+                                      std::vector<std::string>& left_out) {
     std::vector<std::string> paths;
     const auto add = [&](const std::string& path) {
         if (path == "-" || !folder_exists(path)) {
@@ -48,6 +50,8 @@ std::vector<std::string> paths_to_put(const Arguments& arguments) {
              i.increment(error)) {
             if (i->is_regular_file() && !i->is_symlink())
                 paths.push_back(i->path().string());
+            else if (i->is_symlink() || !i->is_directory())
+                left_out.push_back(i->path().string());
         }
         if (error)
             throw Error(ErrorKind::input, "cannot read the folder: " + error.message(), path);
@@ -72,7 +76,8 @@ std::vector<std::string> paths_to_put(const Arguments& arguments) {
 }
 
 Result run_put(const Arguments& arguments, const Common& common) {
-    const std::vector<std::string> paths = paths_to_put(arguments);
+    std::vector<std::string> left_out;
+    const std::vector<std::string> paths = paths_to_put(arguments, left_out);
     store::ItemInfo info;
     info.name = arguments.optional_text("--name").value_or("");
     info.kind = arguments.text("--kind");
@@ -133,6 +138,14 @@ Result run_put(const Arguments& arguments, const Common& common) {
     result.document["fresh_bytes"] = fresh_bytes;
     result.document["repaired"] = repaired;
     result.document["total_bytes"] = total_bytes;
+    std::sort(left_out.begin(), left_out.end());
+    result.document["left_out"] = text_array(left_out);
+    if (!left_out.empty())
+        result.text += "note: left out, as no regular file: " + printable(left_out.front()) +
+                       (left_out.size() > 1
+                            ? " and " + std::to_string(left_out.size() - 1) + " more (see --json)"
+                            : "") +
+                       "\n";
     if (paths.size() > 1)
         result.text += std::to_string(paths.size()) + " files, " + std::to_string(fresh) +
                        " new, " + readable_bytes(fresh_bytes) +
