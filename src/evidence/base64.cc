@@ -57,10 +57,10 @@ std::string decode_base64(std::string_view text, std::string_view where) {
                 group <<= 6;
                 continue;
             }
-            const int value = letter_values[static_cast<unsigned char>(text[i + k])];
+            const auto value = letter_values[static_cast<unsigned char>(text[i + k])];
             if (value < 0)
                 refuse("a character outside of the alphabet", where);
-            group = group << 6 | static_cast<std::uint32_t>(value);
+            group = group << 6 | static_cast<unsigned char>(value);
         }
         if ((group & ((1U << (8 * padding)) - 1)) != 0)
             refuse("unused bits that are not zero", where);

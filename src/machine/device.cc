@@ -100,7 +100,7 @@ void read_eeprom(const Root& root, Json& device, Unknown& unknown) {
         if (!unknown.note(text, "device.module_part"))
             continue;
         const std::size_t at = text.bytes.find("699-");
-        if (at == std::string::npos || at > 256)
+        if (at > 256)  // or not there
             continue;
         std::size_t end = at;
         while (end < text.bytes.size() && end - at < 30 && text.bytes[end] > ' ' &&

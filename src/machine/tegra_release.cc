@@ -152,7 +152,7 @@ void Sha1::block(const unsigned char* bytes) {
         return (value << by) | (value >> (32U - by));
     };
     std::uint32_t w[80];
-    for (unsigned i = 0; i < 16; ++i)
+    for (std::size_t i = 0; i < 16; ++i)
         w[i] = std::uint32_t{bytes[4 * i]} << 24U | std::uint32_t{bytes[4 * i + 1]} << 16U |
                std::uint32_t{bytes[4 * i + 2]} << 8U | std::uint32_t{bytes[4 * i + 3]};
     for (unsigned i = 16; i < 80; ++i)

@@ -145,7 +145,8 @@ Json fleet_document(const FleetRequest& request) {
             ahead.push_back(Json::object({{"station", station.name}, {"taken", station.taken}}));
         } else if (request.overdue_ns > 0 && now - *taken > request.overdue_ns / 1'000'000'000) {
             Json item = Json::object({{"station", station.name}, {"taken", station.taken}});
-            item["age_days"] = static_cast<double>((now - *taken) * 10 / 86400) / 10;
+            const std::int64_t tenths = (now - *taken) * 10 / 86400;
+            item["age_days"] = static_cast<double>(tenths) / 10;
             overdue.push_back(std::move(item));
         }
     }

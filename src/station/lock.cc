@@ -27,7 +27,7 @@ std::string quoted(std::string_view text) {
 }
 
 Json check(const char* id, const char* frozen, std::string says,
-           std::vector<std::string> freeze = {}, std::vector<std::string> undo = {}) {
+           const std::vector<std::string>& freeze = {}, const std::vector<std::string>& undo = {}) {
     return Json::object({{"id", id},
                          {"frozen", frozen},
                          {"says", std::move(says)},
