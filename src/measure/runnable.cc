@@ -250,6 +250,11 @@ RunningSide::RunningSide(Runnable runnable, std::unique_ptr<toolchain::Runner> r
             is_onnx(runnable_.spec.artefact)) {
             (void)graph::Model::load(runnable_.spec.artefact);
         }
+        if (error.next().empty() &&
+            (error.kind() == ErrorKind::toolchain || error.kind() == ErrorKind::input)) {
+            throw Error(error.kind(), error.message(), error.where(),
+                        "'requal inspect' says what the file is, 'requal doctor' what works here");
+        }
         throw;
     }
 }
