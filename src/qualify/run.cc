@@ -828,7 +828,6 @@ QualifyOutcome Run::go() {
 }
 
 QualifyOutcome Run::go_on(const std::string& protocol_text) {
-    show_finished_left_overs(*store_);
     folder_ = std::make_unique<RunFolder>(request_.store, record_.run);
     write_file_atomically(folder_->path() + "/protocol.yaml", protocol_text);
     add_file("protocol", "protocol.yaml");

@@ -109,28 +109,6 @@ void flush_tree(const std::string& path) {
 
 }  // namespace
 
-void show_finished_left_overs(store::Store& store) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(store.layout().tmp(), ignored)) {
-        const std::string name = entry.path().filename().string();
-        if (!name.starts_with(prefix) || !name.ends_with(lock_suffix)) {
-            continue;
-        }
-        const FileDescriptor lock(::open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-        if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-            continue;  // a living run, which shows itself
-        }
-        const std::string id =
-            name.substr(prefix.size(), name.size() - prefix.size() - lock_suffix.size());
-        if (!is_run_id(id) || fs::exists(store.layout().runs() + "/" + id, ignored)) {
-            continue;
-        }
-        if (const auto run = store.index().find(id); run && run->kind == "run") {
-            store::make_view(store, *run);
-        }
-    }
-}
-
 std::string new_run_id(const Clock& clock) {
     std::string time;
     for (const char c : iso_time(clock.wall_ns())) {

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "store/store.h"
 
 namespace requal::qualify {
 
@@ -37,10 +36,6 @@ private:
     FileDescriptor lock_;
     bool committed_ = false;
 };
-
-/// A run that was killed between its last ledger record and the move of its folder is finished, but nobody sees it in <store>/runs:
-/// makes the folders of such runs from their blobs. Error(storage).
-void show_finished_left_overs(store::Store& store);
 
 /// "20261130T181136Z-1a2b3c4d": UTC time and eight random digits.
 std::string new_run_id(const Clock& clock);
