@@ -59,8 +59,9 @@ TEST(Companions, AreHeldInsideTheFolderOfTheModel) {
     const TemporaryFolder elsewhere;
     const std::string path = folder.path() + "/m.onnx";
     write_file_atomically(elsewhere.path() + "/secret", "0123456789abcdef");
-    for (const std::string location :
-         {"../secret", "a/../../secret", (elsewhere.path() + "/secret").c_str(), "not-there"}) {
+    const std::vector<std::string> locations{"../secret", "a/../../secret",
+                                             elsewhere.path() + "/secret", "not-there"};
+    for (const std::string& location : locations) {
         write_file_atomically(path, external_model(location));
         EXPECT_ERROR(error_of([&] { companions_of(path); }), ErrorKind::input, "needs the file");
     }
