@@ -280,4 +280,18 @@ std::string readable_seconds(double seconds) {
     return pair(whole / 86400, "d", whole % 86400 / 3600, "h");
 }
 
+bool TextLines::next(std::string_view& line) {
+    if (rest_.empty()) {
+        return false;
+    }
+    const std::size_t end = rest_.find('\n');
+    line = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    if (line.ends_with('\r')) {
+        line.remove_suffix(1);
+    }
+    ++number_;
+    return true;
+}
+
 }  // namespace requal

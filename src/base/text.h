@@ -30,6 +30,18 @@ std::string shortest(double value);
 /// A number for people: about `digits` significant digits, no exponent between 1e-4 and 1e7.
 std::string readable(double value, int digits = 4);
 
+/// The lines of a text one after the other, without LF and a CR in front of it; nothing behind the last LF is no line.
+class TextLines {
+public:
+    explicit TextLines(std::string_view text) : rest_(text) {}
+    bool next(std::string_view& line);              ///< false at the end
+    std::size_t number() const { return number_; }  ///< of the line given last, from 1
+
+private:
+    std::string_view rest_;
+    std::size_t number_ = 0;
+};
+
 /// A size for people: "12.3 MB" (decimal units). A duration for people: "1.23 ms", "4.5 s", "2 min 3 s".
 std::string readable_bytes(unsigned long long size_bytes);
 std::string readable_seconds(double seconds);

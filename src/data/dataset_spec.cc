@@ -175,19 +175,12 @@ std::vector<ListedFile> read_list(const std::string& path) {
     const std::string text = read_file(path, std::uint64_t{256} << 20);
     std::vector<ListedFile> files;
     std::set<std::string> names;
-    std::size_t number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++number;
-        if (line.ends_with('\r')) {
-            line.remove_suffix(1);
-        }
+    TextLines lines(text);
+    for (std::string_view line; lines.next(line);) {
         if (line.empty() || line.starts_with('#')) {
             continue;
         }
-        const std::string where = path + ":" + std::to_string(number);
+        const std::string where = path + ":" + std::to_string(lines.number());
         ListedFile file;
         if (line.size() < 67 || line[64] != ' ' || (line[65] != ' ' && line[65] != '*')) {
             throw Error(ErrorKind::input, "is not 'SHA256  NAME'", where,

@@ -79,19 +79,12 @@ void read_csv(LabelReader& reader) {
     reader.part.labels_digest = digest_of(text);
     std::vector<std::string> head;
     std::unordered_set<std::string> names;
-    std::size_t number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++number;
-        if (line.ends_with('\r')) {
-            line.remove_suffix(1);
-        }
+    TextLines lines(text);
+    for (std::string_view line; lines.next(line);) {
         if (line.empty()) {
             continue;
         }
-        const std::string where = reader.part.source.labels + ":" + std::to_string(number);
+        const std::string where = reader.part.source.labels + ":" + std::to_string(lines.number());
         std::vector<std::string> cells = csv_cells(line);
         if (head.empty()) {
             head = std::move(cells);

@@ -189,5 +189,21 @@ TEST(ClockTest, TimeStamp) {
     EXPECT_GE(system_clock().monotonic_ns(), before);
 }
 
+TEST(TextLines, EndsCarriageReturnsAndNumbers) {
+    const auto all = [](std::string_view text) {
+        std::string seen;
+        TextLines lines(text);
+        for (std::string_view line; lines.next(line);) {
+            seen += std::to_string(lines.number()) + "=" + std::string(line) + ";";
+        }
+        return seen;
+    };
+    EXPECT_EQ(all(""), "");
+    EXPECT_EQ(all("a"), "1=a;");
+    EXPECT_EQ(all("a\r\n\nb\n"), "1=a;2=;3=b;");
+    EXPECT_EQ(all("\n\r"), "1=;2=;");
+    EXPECT_EQ(all("a\rb\r\r\n"), "1=a\rb\r;");
+}
+
 }  // namespace
 }  // namespace requal
