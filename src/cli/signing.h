@@ -1,4 +1,4 @@
-// Signing on the command line: the arguments that say who signs, and the output file. For the verbs of evidence.
+// Signing on the command line: the arguments that say who signs. For the verbs of evidence.
 #pragma once
 
 #include <unistd.h>
@@ -13,19 +13,6 @@
 #include "evidence/statement.h"
 
 namespace requal::cli {
-
-/// -o or --output; Error(usage) when it is required and not given.
-inline std::string output_of(const Arguments& arguments, bool required) {
-    const bool short_form = arguments.given("-o");
-    if (short_form && arguments.given("--output"))
-        throw Error(ErrorKind::usage, "-o is --output", "-o", "give one of the two");
-    if (!short_form && !arguments.given("--output")) {
-        if (required)
-            throw Error(ErrorKind::usage, "is required", "-o", "name the file to write");
-        return {};
-    }
-    return arguments.text(short_form ? "-o" : "--output");
-}
 
 inline std::string host_name() {
     char name[256] = {};
@@ -85,25 +72,6 @@ inline void add_signing(std::vector<Argument>& options, bool key_required) {
                        .help = "the station whose key says 'measured here'; without --name and "
                                "--machine this computer's name",
                        .value_name = "STATION"});
-}
-
-inline void add_output(std::vector<Argument>& options, std::string_view help) {
-    options.push_back(
-        {.name = "--output", .kind = ValueKind::path, .help = help, .value_name = "FILE"});
-    options.push_back({.name = "-o",
-                       .kind = ValueKind::path,
-                       .help = "the same as --output",
-                       .value_name = "FILE"});
-}
-
-inline Verb evidence_verb(std::string_view name, std::string_view summary,
-                          Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "evidence";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
 }
 
 inline const Argument package_argument{.name = "PACKAGE",

@@ -15,15 +15,12 @@ inline store::StoreOptions store_options(store::Access access) {
 }
 
 inline Json reference_json(const store::Reference& reference) {
-    Json tags = Json::array();
-    for (const std::string& tag : reference.tags)
-        tags.push_back(tag);
     Json files = Json::object();
     for (const auto& [name, digest] : reference.files)
         files[name] = digest.text();
     return Json::object({{"name", reference.name},
                          {"kind", reference.kind},
-                         {"tags", tags},
+                         {"tags", text_array(reference.tags)},
                          {"files", files},
                          {"digest", reference.digest.text()},
                          {"size_bytes", reference.size_bytes},
@@ -32,16 +29,6 @@ inline Json reference_json(const store::Reference& reference) {
                          {"time", reference.time},
                          {"current", reference.current},
                          {"present", reference.present}});
-}
-
-inline Verb store_verb(std::string_view name, std::string_view summary,
-                       Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "store";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
 }
 
 }  // namespace requal::cli

@@ -73,6 +73,17 @@ struct Verb {
     bool hidden = false;
 };
 
+/// The two-word verb "GROUP NAME".
+inline Verb grouped_verb(std::string_view group, std::string_view name, std::string_view summary,
+                         Result (*run)(const Arguments&, const Common&)) {
+    Verb verb;
+    verb.group = group;
+    verb.name = name;
+    verb.summary = summary;
+    verb.run = run;
+    return verb;
+}
+
 /// Each file src/cli/verbs/FILE.cc defines `std::vector<Verb> verbs_FILE()`; CMake collects the files into all_verbs().
 std::vector<Verb> all_verbs();
 

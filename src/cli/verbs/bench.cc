@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/input_arguments.h"
 #include "cli/outputs.h"
+#include "cli/run_options.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -138,11 +139,7 @@ Result run_bench(const Arguments& arguments, const Common& common) {
         throw Error(ErrorKind::usage, "a number above 0", "--deadline-ms");
     }
     const std::string remote = arguments.text("--on");
-    measure::RunOptions options;
-    options.answer_timeout_ns = timeout_ns(arguments);
-    if (arguments.given("--timeout")) {
-        options.start_timeout_ns = options.answer_timeout_ns;
-    }
+    const measure::RunOptions options = run_options(arguments);
     measure::SideOpener opener(
         measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common), remote),
         options);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "build/engine_build.h"
 #include "cli/input_arguments.h"
+#include "cli/outputs.h"
 #include "cli/stored.h"
 #include "cli/verb.h"
 #include "data/inputs.h"
@@ -17,21 +18,11 @@ namespace requal::cli {
 
 namespace {
 
-std::string output_path(const Arguments& arguments) {
-    const bool short_form = arguments.given("-o");
-    if (short_form == arguments.given("--output")) {
-        throw Error(ErrorKind::usage, short_form ? "-o is --output" : "is required",
-                    short_form ? "" : "-o",
-                    short_form ? "give one of them" : "say where the engine shall be written");
-    }
-    return arguments.text(short_form ? "-o" : "--output");
-}
-
 build::BuildRequest build_request(const Arguments& arguments, const Common& common) {
     build::BuildRequest request;
     request.model_path = stored_path(arguments.text("MODEL"), common);
     request.toolchain = arguments.text("--toolchain");
-    request.output_path = output_path(arguments);
+    request.output_path = output_of(arguments, true, "say where the engine shall be written");
     request.remote = arguments.text("--on");
     request.precision = arguments.text("--precision");
     request.overwrite = arguments.flag("--force");

@@ -8,6 +8,7 @@
 #include "base/rules.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/run_options.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -139,19 +140,15 @@ public:
         reference_.emplace(
             measure::resolve_runnable(stored_runnable(arguments.text("REFERENCE"), common),
                                       remote("--on-ref")),
-            run_options(arguments));
+            side_options(arguments));
         candidate_.emplace(
             measure::resolve_runnable(stored_runnable(arguments.text("CANDIDATE"), common),
                                       remote("--on-cand")),
-            run_options(arguments));
+            side_options(arguments));
     }
 
-    static measure::RunOptions run_options(const Arguments& arguments) {
-        measure::RunOptions options;
-        options.answer_timeout_ns = timeout_ns(arguments);
-        if (arguments.given("--timeout")) {
-            options.start_timeout_ns = options.answer_timeout_ns;
-        }
+    static measure::RunOptions side_options(const Arguments& arguments) {
+        measure::RunOptions options = run_options(arguments);
         options.shares_cores = arguments.flag("--parallel");
         return options;
     }

@@ -20,12 +20,9 @@ Json text_or_null(const std::string& text) {
 }
 
 Json entry_of(const ToolchainProof& proof) {
-    Json can = Json::array();
-    for (const std::string& word : proof.can)
-        can.push_back(word);
     return Json::object({{"name", proof.name},
                          {"works", proof.works()},
-                         {"can", can},
+                         {"can", text_array(proof.can)},
                          {"proof", proof.proof},
                          {"version", text_or_null(proof.version)},
                          {"why_not", text_or_null(proof.why_not)},

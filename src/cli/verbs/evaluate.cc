@@ -11,6 +11,7 @@
 #include "base/rules.h"
 #include "base/text.h"
 #include "cli/input_arguments.h"
+#include "cli/run_options.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -226,7 +227,7 @@ void run_runnables(const Arguments& arguments, const Common& common, Request& re
         run.preprocess = arguments.text("--preprocess");
         run.decoder = arguments.text("--decoder");
         run.side = side;
-        run.options.answer_timeout_ns = timeout_ns(arguments);
+        run.options = run_options(arguments);
         if (!arguments.given("--save") && !scratch) {
             scratch.emplace("requal-evaluate");
         }

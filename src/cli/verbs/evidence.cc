@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/fitted_table.h"
+#include "cli/outputs.h"
 #include "cli/signing.h"
 #include "cli/verb.h"
 #include "evidence/export.h"
@@ -219,8 +220,8 @@ Result run_list(const Arguments&, const Common& common) {
 }
 
 Verb export_verb() {
-    Verb verb = evidence_verb("export", "writes all runs of a protocol as one evidence package",
-                              run_export);
+    Verb verb = grouped_verb("evidence", "export",
+                             "writes all runs of a protocol as one evidence package", run_export);
     verb.description = "Holds every run that was ever begun on the protocol in this ledger, "
                        "however it ended, with its files, and the ledger itself. Unsigned "
                        "packages of one state of the ledger are equal byte by byte.";
@@ -251,8 +252,8 @@ Verb export_verb() {
 }
 
 Verb verify_verb() {
-    Verb verb =
-        evidence_verb("verify", "checks an evidence package from its bytes alone", run_verify);
+    Verb verb = grouped_verb("evidence", "verify",
+                             "checks an evidence package from its bytes alone", run_verify);
     verb.description =
         "Needs no store and no network: digests, the ledger's chain, the list of runs, schemas, "
         "signatures, the order of signing and measuring, and every verdict computed again from "
@@ -289,12 +290,12 @@ Verb verify_verb() {
 }  // namespace
 
 std::vector<Verb> verbs_evidence() {
-    Verb show =
-        evidence_verb("show", "says what an evidence package holds, without judging", run_show);
+    Verb show = grouped_verb("evidence", "show",
+                             "says what an evidence package holds, without judging", run_show);
     show.positionals = {package_argument};
     show.examples = {"requal evidence show ocr-detector.tar"};
-    Verb list =
-        evidence_verb("list", "lists the protocols of the ledger with their runs", run_list);
+    Verb list = grouped_verb("evidence", "list",
+                             "lists the protocols of the ledger with their runs", run_list);
     list.examples = {"requal evidence list"};
     return {list, export_verb(), verify_verb(), show};
 }

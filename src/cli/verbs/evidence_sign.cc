@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "cli/outputs.h"
 #include "cli/signing.h"
 #include "cli/verb.h"
 #include "evidence/export.h"
@@ -107,8 +108,8 @@ Result run_pack(const Arguments& arguments, const Common&) {
 }
 
 Verb sign_verb() {
-    Verb verb =
-        evidence_verb("sign", "signs an evidence package, a digest file or a protocol", run_sign);
+    Verb verb = grouped_verb("evidence", "sign",
+                             "signs an evidence package, a digest file or a protocol", run_sign);
     verb.description = "With --digest-file the signature is a file of its own, made on the "
                        "computer that holds the key: carry it back and add it with 'evidence "
                        "attach'. With --protocol the signature goes into the store's ledger: runs "
@@ -135,7 +136,8 @@ Verb sign_verb() {
 }  // namespace
 
 std::vector<Verb> verbs_evidence_sign() {
-    Verb attach = evidence_verb("attach", "adds signatures to an evidence package", run_attach);
+    Verb attach =
+        grouped_verb("evidence", "attach", "adds signatures to an evidence package", run_attach);
     attach.positionals = {package_argument,
                           {.name = "SIGNATURE",
                            .kind = ValueKind::path,
@@ -144,8 +146,8 @@ std::vector<Verb> verbs_evidence_sign() {
                            .repeated = true}};
     add_output(attach.options, "the package with them");
     attach.examples = {"requal evidence attach p.tar doe.dsse.json -o p-signed.tar"};
-    Verb pack =
-        evidence_verb("pack", "makes the tar file again from an OCI image layout", run_pack);
+    Verb pack = grouped_verb("evidence", "pack",
+                             "makes the tar file again from an OCI image layout", run_pack);
     pack.description = "What went through a registry lies in a folder afterwards. The result is "
                        "the same file as before, byte by byte.";
     pack.positionals = {{.name = "FOLDER",

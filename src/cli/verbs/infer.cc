@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/input_arguments.h"
 #include "cli/outputs.h"
+#include "cli/run_options.h"
 #include "cli/stored.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -205,11 +206,7 @@ Result run_infer(const Arguments& arguments, const Common& common) {
     }
     const ArrayRequest arrays = pictures ? ArrayRequest{} : array_request(arguments);
     const std::optional<data::DecoderSpec>& decoder = pictures ? pictures->decoder : arrays.decoder;
-    measure::RunOptions options;
-    options.answer_timeout_ns = timeout_ns(arguments);
-    if (arguments.given("--timeout")) {
-        options.start_timeout_ns = options.answer_timeout_ns;
-    }
+    const measure::RunOptions options = run_options(arguments);
     measure::SideOpener opener(
         measure::resolve_runnable(stored_runnable(arguments.text("RUNNABLE"), common),
                                   arguments.text("--on")),

@@ -149,24 +149,14 @@ Result run_checkpoint(const Arguments& arguments, const Common& common) {
     return result;
 }
 
-Verb verb_of(std::string_view name, std::string_view summary,
-             Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "ledger";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
-}
-
 }  // namespace
 
 std::vector<Verb> verbs_ledger() {
     const Argument ledger{.name = "--ledger",
                           .help = "id of a ledger; without it the store's own",
                           .value_name = "ID"};
-    Verb list = verb_of("list", "lists the ledgers of the store", run_list);
-    Verb show = verb_of("show", "shows records", run_show);
+    Verb list = grouped_verb("ledger", "list", "lists the ledgers of the store", run_list);
+    Verb show = grouped_verb("ledger", "show", "shows records", run_show);
     show.options = {ledger,
                     {.name = "--type", .help = "only records of this type", .value_name = "TYPE"},
                     {.name = "--from",
@@ -180,15 +170,17 @@ std::vector<Verb> verbs_ledger() {
                      .value_name = "N",
                      .fallback = "0"}};
     show.examples = {"requal ledger show --type gc"};
-    Verb export_verb = verb_of("export", "writes a ledger as JSON Lines, byte by byte", run_export);
+    Verb export_verb =
+        grouped_verb("ledger", "export", "writes a ledger as JSON Lines, byte by byte", run_export);
     export_verb.options = {ledger,
                            {.name = "--out",
                             .kind = ValueKind::path,
                             .help = "the file; without it standard output",
                             .value_name = "FILE"}};
     export_verb.examples = {"requal ledger export --out ledger.jsonl"};
-    Verb merge = verb_of("merge", "takes in the ledgers of another store, or one exported ledger",
-                         run_merge);
+    Verb merge =
+        grouped_verb("ledger", "merge",
+                     "takes in the ledgers of another store, or one exported ledger", run_merge);
     merge.description = "Each ledger stays a chain of its own: nothing is renumbered, and a record "
                         "of type checkpoint in the own ledger says up to "
                         "where the other one was seen. From a store's folder its blobs come along.";
@@ -197,8 +189,9 @@ std::vector<Verb> verbs_ledger() {
                           .help = "a store's folder, or JSON Lines of one ledger",
                           .required = true}};
     merge.examples = {"requal ledger merge /mnt/station-7/.requal"};
-    Verb checkpoint = verb_of("checkpoint", "says where a ledger stands now, to be kept elsewhere",
-                              run_checkpoint);
+    Verb checkpoint =
+        grouped_verb("ledger", "checkpoint", "says where a ledger stands now, to be kept elsewhere",
+                     run_checkpoint);
     checkpoint.description =
         "Whoever can write to the store can also shorten its ledger and everything that remembers "
         "its length. A checkpoint that "

@@ -307,30 +307,20 @@ Result run_compare(const Arguments& arguments, const Common& common) {
     return result;
 }
 
-Verb verb_of(std::string_view name, std::string_view summary,
-             Result (*run)(const Arguments&, const Common&)) {
-    Verb verb;
-    verb.group = "run";
-    verb.name = name;
-    verb.summary = summary;
-    verb.run = run;
-    return verb;
-}
-
 }  // namespace
 
 std::vector<Verb> verbs_run() {
-    Verb list =
-        verb_of("list", "lists the runs of the store, and those that are not finished", run_list);
+    Verb list = grouped_verb(
+        "run", "list", "lists the runs of the store, and those that are not finished", run_list);
     list.options = filters();
     list.examples = {"requal run list --verdict fail --last 20"};
-    Verb show = verb_of("show", "shows one run; with --json its record", run_show);
+    Verb show = grouped_verb("run", "show", "shows one run; with --json its record", run_show);
     show.positionals = {{.name = "RUN",
                          .help = "id of a run in the store, or the folder of a run",
                          .required = true}};
     show.examples = {"requal run show 20261130T181136Z-1a2b3c4d"};
-    Verb compare =
-        verb_of("compare", "compares runs: what is equal, what differs (*)", run_compare);
+    Verb compare = grouped_verb("run", "compare", "compares runs: what is equal, what differs (*)",
+                                run_compare);
     compare.description = "Names runs, or chooses them by filters. Exit status 0 whatever differs.";
     compare.positionals = {
         {.name = "RUN", .help = "ids of runs, or folders of runs", .repeated = true}};

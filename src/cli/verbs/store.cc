@@ -249,7 +249,8 @@ Result run_list(const Arguments& arguments, const Common& common) {
 }  // namespace
 
 std::vector<Verb> verbs_store() {
-    Verb put = store_verb("put", "puts files into the store, each once by its digest", run_put);
+    Verb put =
+        grouped_verb("store", "put", "puts files into the store, each once by its digest", run_put);
     put.description = "Reads each file once, hashing while writing. Files that are here already "
                       "take no place again. Many files are flushed as one "
                       "group. Without --name a file is found by its digest; a name that exists "
@@ -275,8 +276,8 @@ std::vector<Verb> verbs_store() {
     put.examples = {"requal store put model.onnx --name ocr-detector --kind model",
                     "requal store put --recursive images/"};
 
-    Verb get =
-        store_verb("get", "writes a blob of the store to a file or to standard output", run_get);
+    Verb get = grouped_verb("store", "get",
+                            "writes a blob of the store to a file or to standard output", run_get);
     get.description = "The bytes are checked against the digest before anything appears. With "
                       "--json and without --out only says where the "
                       "blob lies.";
@@ -289,7 +290,7 @@ std::vector<Verb> verbs_store() {
                     .value_name = "FILE"}};
     get.examples = {"requal store get ocr-detector --out model.onnx"};
 
-    Verb list = store_verb("list", "lists references, or all blobs", run_list);
+    Verb list = grouped_verb("store", "list", "lists references, or all blobs", run_list);
     list.options = {
         {.name = "--name", .help = "only this name", .value_name = "NAME"},
         {.name = "--kind", .help = "only this kind", .value_name = "WORD"},

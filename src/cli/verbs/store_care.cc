@@ -188,11 +188,12 @@ Result run_quota(const Arguments& arguments, const Common& common) {
 }  // namespace
 
 std::vector<Verb> verbs_store_care() {
-    Verb rebuild = store_verb(
-        "rebuild", "makes the index and the folders of runs again from ledgers and blobs",
+    Verb rebuild = grouped_verb(
+        "store", "rebuild", "makes the index and the folders of runs again from ledgers and blobs",
         run_rebuild);
-    Verb check = store_verb(
-        "check", "proves that no record and no blob was changed, removed or reordered", run_check);
+    Verb check = grouped_verb("store", "check",
+                              "proves that no record and no blob was changed, removed or reordered",
+                              run_check);
     check.description = "Reads every ledger from its first record, the index, every blob and the "
                         "folders of runs, changes nothing, and names "
                         "the first damage. Traces of killed processes are notes and no damage. "
@@ -207,7 +208,7 @@ std::vector<Verb> verbs_store_care() {
          .value_name = "FILE"}};
     check.examples = {"requal store check", "requal store check --checkpoint monday.json --json"};
 
-    Verb gc = store_verb("gc", "removes blobs that nothing kept needs", run_gc);
+    Verb gc = grouped_verb("store", "gc", "removes blobs that nothing kept needs", run_gc);
     gc.description = "Policies, joined: names (all that has a name now; the default), baselines, "
                      "runs:N (the newest N runs), days:N, tag:T. "
                      "Whatever the policy, what a baseline, an open deviation or unfinished work "
@@ -218,14 +219,15 @@ std::vector<Verb> verbs_store_care() {
     gc.examples = {"requal store gc --keep names --keep runs:20",
                    "requal store gc --keep baselines --dry-run"};
 
-    Verb upgrade =
-        store_verb("upgrade", "brings a store of an older form to the present one", run_upgrade);
+    Verb upgrade = grouped_verb("store", "upgrade",
+                                "brings a store of an older form to the present one", run_upgrade);
     upgrade.description = "A folder of runs without a ledger (form 0) gets one; runs that the "
                           "ledger does not know are taken in.";
-    Verb forget =
-        store_verb("forget", "takes a name away; the next gc may remove its blob", run_forget);
+    Verb forget = grouped_verb("store", "forget",
+                               "takes a name away; the next gc may remove its blob", run_forget);
     forget.positionals = {{.name = "NAME", .help = "the name", .required = true}};
-    Verb quota = store_verb("quota", "shows or sets how much the store may hold", run_quota);
+    Verb quota =
+        grouped_verb("store", "quota", "shows or sets how much the store may hold", run_quota);
     quota.description = "Puts end at the limit less the reserve; records and results of runs may "
                         "use the reserve, so that a verdict can still "
                         "be written. So much of the disk is held back too, 1 MiB at least: a full "
